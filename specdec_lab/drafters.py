@@ -1,0 +1,247 @@
+"""Who proposes: drafters. They differ in how they come by tokens, and in nothing else.
+
+Whatever a drafter does, the output keeps the target's distribution, provided that the q it returns
+is the distribution its tokens were *really* drawn from: after temperature, top-k and top-p, and
+one-hot for a drafter that makes no random choice.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from specdec_lab.language_model import CausalLM, HFCausalLM
+from specdec_lab.randomness import Chooser
+from specdec_lab.records import Draft
+from specdec_lab.sampling import Sampling
+
+
+class Drafter(ABC):
+    """Proposes tokens.
+
+    Args:
+        vocab_size: width of q; the target's.
+    """
+
+    name = "drafter"
+    default_gamma = 4
+    """The draft length to use when none is asked for."""
+    simulated = False
+    """True for a drafter whose proposals are scripted; everything shown of it says so."""
+
+    def __init__(self, vocab_size: int) -> None:
+        self.vocab_size = vocab_size
+
+    def begin(self, sampling: Sampling) -> None:
+        """A new generation starts, with this sampling: forget the last one."""
+
+    @abstractmethod
+    def propose(self, prefix: Sequence[int], gamma: int, chooser: Chooser) -> Draft:
+        """At most ``gamma`` tokens to follow ``prefix``, with the q ``[n, vocab]`` of each.
+
+        Fewer, or none, if the drafter has nothing to propose.
+        """
+
+    def _certain(self, tokens: list[int]) -> Draft:
+        """A draft that involved no random choice: each row of q is one-hot."""
+        q = torch.zeros(len(tokens), self.vocab_size)
+        q[range(len(tokens)), tokens] = 1.0
+        return Draft(tokens, q)
+
+
+class ModelDrafter(Drafter):
+    """A smaller language model over the same vocabulary.
+
+    Args:
+        model: the draft model; it needs its own cache.
+        sampling: how it draws; None takes over the target's, which agrees with it the most.
+    """
+
+    name = "model"
+
+    def __init__(self, model: CausalLM, sampling: Sampling | None = None) -> None:
+        super().__init__(model.vocab_size)
+        self.model = model
+        self._fixed_sampling = sampling
+        self._sampling = sampling or Sampling()
+
+    def begin(self, sampling: Sampling) -> None:
+        self._sampling = self._fixed_sampling or sampling
+        self.model.reset()
+
+    def propose(self, prefix: Sequence[int], gamma: int, chooser: Chooser) -> Draft:
+        tokens, q_rows = list(prefix), []
+        for _ in range(min(gamma, self._room_behind(prefix))):
+            # Whatever the model has not read yet: at first the prompt, then the token just drawn; and
+            # at the start of a round what the last one emitted, which after a draft accepted whole is
+            # two tokens, because its own last token was never fed back to it.
+            unread = self.model.rewind_to_match(tokens)
+            logits = self.model.extend(unread, rows=1)[0]
+            q = self._sampling.distribution(tokens, logits)
+            tokens.append(self._sampling.draw(q, chooser))
+            q_rows.append(q)
+        return Draft(tokens[len(prefix) :], self._stack(q_rows))
+
+    def _room_behind(self, prefix: Sequence[int]) -> int:
+        """How many tokens the model can propose before its context is full."""
+        if self.model.context_limit is None:
+            return len(prefix) + self.vocab_size
+        return max(0, self.model.context_limit - len(prefix) + 1)
+
+    def _stack(self, q_rows: list[Tensor]) -> Tensor:
+        return torch.stack(q_rows) if q_rows else torch.zeros(0, self.vocab_size)
+
+
+class LayerSkipDrafter(ModelDrafter):
+    """The target's own first layers, its final norm and its head: an early exit.
+
+    It shares the weights, and the keys and values that the target has computed in those layers, so it
+    never reads the prompt itself. Before the target has read the prompt it proposes nothing.
+
+    Args:
+        target: the target of the generation; no other.
+        layers: how many of its layers to run.
+    """
+
+    name = "layer-skip"
+    default_gamma = 2
+
+    def __init__(self, target: HFCausalLM, layers: int, sampling: Sampling | None = None) -> None:
+        super().__init__(target.early_exit(layers), sampling)
+        self._early_exit: HFCausalLM = self.model  # type: ignore[assignment]
+        self._target = target
+
+    def propose(self, prefix: Sequence[int], gamma: int, chooser: Chooser) -> Draft:
+        if self._target.length == 0 or gamma == 0:
+            return Draft([], self._stack([]))
+        self._early_exit.borrow_cache(self._target)
+        return super().propose(prefix, gamma, chooser)
+
+
+class NGramDrafter(Drafter):
+    """Prompt look-up: find where the last few tokens stood before, and propose what followed there.
+
+    The longest match is tried first, because the more context agrees, the likelier is what follows.
+    Among equally long matches the most recent one is preferred: text repeats what it just did (a
+    name, a loop body, a list's format) more than what it did long ago. A copy that runs past the end
+    of the text goes on into the draft itself, so that a repeating pattern is continued.
+
+    Args:
+        vocab_size: the target's.
+        longest: most tokens to match.
+        shortest: fewest tokens to match; with less agreement, nothing is proposed.
+
+    Source of the idea: Saxena 2023, "Prompt lookup decoding"; Yang et al. 2023 (arXiv 2304.04487).
+    """
+
+    name = "n-gram"
+    default_gamma = 10
+
+    def __init__(self, vocab_size: int, longest: int = 4, shortest: int = 1) -> None:
+        super().__init__(vocab_size)
+        if not 1 <= shortest <= longest:
+            raise ValueError(
+                f"shortest, longest: got {shortest} and {longest}, expected 1 <= shortest <= longest"
+            )
+        self._sizes = range(longest, shortest - 1, -1)
+        self._text: list[int] = []
+        self._followed_at: dict[tuple[int, ...], int] = {}
+
+    def begin(self, sampling: Sampling) -> None:
+        self._text, self._followed_at = [], {}
+
+    def propose(self, prefix: Sequence[int], gamma: int, chooser: Chooser) -> Draft:
+        self._index(list(prefix))
+        tokens = list(prefix)
+        source = self._find_match(tokens)
+        if source is None:
+            return self._certain([])
+        for position in range(source, source + gamma):
+            tokens.append(tokens[position])
+        return self._certain(tokens[len(prefix) :])
+
+    def _find_match(self, tokens: list[int]) -> int | None:
+        """Where the continuation of the longest, most recent match starts."""
+        for size in self._sizes:
+            source = self._followed_at.get(tuple(tokens[-size:]))
+            if source is not None:
+                return source
+        return None
+
+    def _index(self, text: list[int]) -> None:
+        """Note for each n-gram the position behind its last occurrence that something follows."""
+        if self._text != text[: len(self._text)]:
+            self._text, self._followed_at = [], {}
+        for end in range(max(1, len(self._text)), len(text)):
+            for size in self._sizes:
+                if size <= end:
+                    self._followed_at[tuple(text[end - size : end])] = end
+        self._text = text
+
+
+class CorruptedDrafter(Drafter):
+    """Another drafter made worse on purpose: the quality knob of the speed experiments.
+
+    Each token is drawn from ``(1 - noise) * q + noise * uniform``.
+
+    Args:
+        drafter: the drafter to spoil.
+        noise: share of the uniform distribution, 0 (the drafter itself) to 1 (nothing but noise).
+    """
+
+    name = "corrupted"
+
+    def __init__(self, drafter: Drafter, noise: float) -> None:
+        super().__init__(drafter.vocab_size)
+        if not 0.0 <= noise <= 1.0:
+            raise ValueError(f"noise: got {noise}, expected 0 to 1")
+        self.drafter = drafter
+        self.noise = noise
+        self.default_gamma = drafter.default_gamma
+        self.simulated = drafter.simulated
+
+    def begin(self, sampling: Sampling) -> None:
+        self.drafter.begin(sampling)
+
+    def propose(self, prefix: Sequence[int], gamma: int, chooser: Chooser) -> Draft:
+        tokens, q_rows = list(prefix), [torch.zeros(0, self.vocab_size)]
+        for _ in range(gamma):
+            # One token at a time, since each has to follow the ones already spoilt.
+            clean = self.drafter.propose(tokens, 1, chooser)
+            if not clean.tokens:
+                break
+            uniform = torch.full_like(clean.q, 1.0 / self.vocab_size)
+            spoil = self.noise > 0.0 and chooser.accept(self.noise)
+            tokens.append(chooser.sample(uniform[0]) if spoil else clean.tokens[0])
+            q_rows.append((1.0 - self.noise) * clean.q + self.noise * uniform)
+        return Draft(tokens[len(prefix) :], torch.cat(q_rows[1:] or q_rows))
+
+
+class ScriptedDrafter(Drafter):
+    """Proposes a continuation it was given: a simulation, and labelled so everywhere.
+
+    Args:
+        vocab_size: the target's.
+        continuation: the token to propose for each new token's place, right or wrong; where it ends,
+            nothing more is proposed.
+    """
+
+    name = "scripted"
+    simulated = True
+
+    def __init__(self, vocab_size: int, continuation: Sequence[int]) -> None:
+        super().__init__(vocab_size)
+        self._continuation = list(continuation)
+        self._prompt_length: int | None = None
+
+    def begin(self, sampling: Sampling) -> None:
+        self._prompt_length = None
+
+    def propose(self, prefix: Sequence[int], gamma: int, chooser: Chooser) -> Draft:
+        if self._prompt_length is None:
+            self._prompt_length = len(prefix)
+        place = len(prefix) - self._prompt_length
+        return self._certain(self._continuation[place : place + gamma])
