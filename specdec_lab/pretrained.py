@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,7 @@ from specdec_lab.drafters import (
 )
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.records import Generation
-from specdec_lab.weights import ALL_WEIGHTS, fetch, find_weights
+from specdec_lab.weights import ALL_WEIGHTS, fetch, find_weights, transformers_bars_hidden
 
 PRESETS = {
     "embedded": ("embedded", None),
@@ -184,8 +185,9 @@ def _load(
     embedded = name == "embedded" or name in ALL_WEIGHTS
     where = str(fetch(find_weights(name), progress=progress)) if embedded else name
     try:
-        tokenizer = AutoTokenizer.from_pretrained(where)
-        model = AutoModelForCausalLM.from_pretrained(where, dtype=dtype)
+        with nullcontext() if progress else transformers_bars_hidden():
+            tokenizer = AutoTokenizer.from_pretrained(where)
+            model = AutoModelForCausalLM.from_pretrained(where, dtype=dtype)
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ValueError(

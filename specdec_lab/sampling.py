@@ -126,7 +126,7 @@ def _warper(name: str) -> Callable[..., Processor]:
     return processor
 
 
-class TargetRows(Sequence[Tensor]):
+class TargetRows:
     """p at each drafted position and behind the draft, each computed when it is first asked for.
 
     Positions after a rejection are never looked at, so their (possibly expensive) processing is
@@ -146,7 +146,7 @@ class TargetRows(Sequence[Tensor]):
     def __len__(self) -> int:
         return len(self._logits)
 
-    def __getitem__(self, row):  # type: ignore[no-untyped-def, override]
+    def __getitem__(self, row: int) -> Tensor:
         """p ``[vocab]`` after ``row`` drafted tokens."""
         prefix = self._tokens[: self._prefix_length + row]
         return self._sampling.distribution(prefix, self._logits[row])

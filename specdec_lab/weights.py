@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -20,7 +21,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -291,8 +292,8 @@ def _convert(gguf: Path, folder: Path, progress: bool) -> None:
 
     where = {"pretrained_model_name_or_path": str(gguf.parent), "gguf_file": gguf.name}
     with (
-        _transformers_bars_hidden(),
         tqdm(total=3, desc="converting (about 30 s)", disable=not progress) as bar,
+        redirect_stderr(io.StringIO()),  # the loader's own bars would tear up this one
     ):
         tokenizer = AutoTokenizer.from_pretrained(**where)
         bar.update()
@@ -308,20 +309,6 @@ def _convert(gguf: Path, folder: Path, progress: bool) -> None:
         plain.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         bar.update()
-
-
-@contextmanager
-def _transformers_bars_hidden() -> Iterator[None]:
-    """transformers' own progress bars off for a while: they would tear up the one shown here."""
-    from transformers.utils import logging
-
-    were_on = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if were_on:
-            logging.enable_progress_bar()
 
 
 def _write_manifest(weights: Weights, folder: Path) -> None:
@@ -372,3 +359,17 @@ def _full_disk_explained() -> Iterator[None]:
             f"{home()}: the disk filled up; nothing was kept. Free about 1 GB, or set "
             "SPECDEC_LAB_HOME to a folder on a larger disk"
         ) from error
+
+
+@contextmanager
+def transformers_bars_hidden() -> Iterator[None]:
+    """transformers' own progress bars off for a while: they would tear up the one shown here."""
+    from transformers.utils import logging
+
+    were_on = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if were_on:
+            logging.enable_progress_bar()

@@ -1,0 +1,7 @@
+"""``python -m specdec_lab`` is ``specdec-lab``."""
+
+import sys
+
+from specdec_lab.cli import main
+
+sys.exit(main())

@@ -1,0 +1,129 @@
+"""Small models and small tools that several tests use."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import torch
+
+from specdec_lab.decoding import autoregressive, speculative
+from specdec_lab.drafters import Drafter
+from specdec_lab.language_model import CausalLM, HFCausalLM
+from specdec_lab.randomness import Chooser, SeededChooser, enumerate_outcomes
+from specdec_lab.records import Draft, Round
+from specdec_lab.sampling import TargetRows
+from specdec_lab.verification import Verdict
+
+Law = dict[tuple[int, ...], float]
+
+TINY = {"vocab_size": 37, "hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 4}
+TINY |= {"max_position_embeddings": 64, "bos_token_id": None, "eos_token_id": None}
+TINY |= {"pad_token_id": None, "initializer_range": 0.6}
+
+
+def tiny_model(architecture: str, seed: int = 0, **changes):
+    """A random model with sharp predictions: 'llama', 'gpt2', 'qwen3' or 'mistral' (window of 8)."""
+    import transformers as t
+
+    torch.manual_seed(seed)
+    options = TINY | {"intermediate_size": 48, "num_key_value_heads": 2} | changes
+    if architecture == "gpt2":
+        for unknown in ("intermediate_size", "num_key_value_heads"):
+            options.pop(unknown)
+        return t.GPT2LMHeadModel(t.GPT2Config(**options)).eval()
+    if architecture == "llama":
+        return t.LlamaForCausalLM(t.LlamaConfig(**options)).eval()
+    if architecture == "qwen3":
+        return t.Qwen3ForCausalLM(t.Qwen3Config(**options, head_dim=6)).eval()
+    return t.MistralForCausalLM(t.MistralConfig(**options, sliding_window=8)).eval()
+
+
+def tiny_lm(architecture: str = "llama", seed: int = 0, **changes) -> HFCausalLM:
+    return HFCausalLM(tiny_model(architecture, seed, **changes))
+
+
+def near_twin(architecture: str) -> HFCausalLM:
+    """A draft for ``tiny_lm(architecture)`` that agrees with it often, but not always."""
+    twin = tiny_lm(architecture)
+    generator = torch.Generator().manual_seed(0)
+    weights = twin.model.get_input_embeddings().weight.data
+    weights += 0.15 * torch.randn(weights.shape, generator=generator)
+    return twin
+
+
+class ForcedChooser(Chooser):
+    """Every uniform number is the same given one."""
+
+    def __init__(self, uniform: float) -> None:
+        self._uniform = uniform
+
+    def accept(self, probability: float) -> bool:
+        self.last_uniform = self._uniform
+        return self._uniform < probability
+
+    def sample(self, distribution: torch.Tensor) -> int:
+        from specdec_lab.randomness import invert_cdf
+
+        return invert_cdf(distribution, self._uniform)
+
+
+class CountingChooser(SeededChooser):
+    """Counts how many uniform numbers were drawn."""
+
+    drawn = 0
+
+    def uniform(self) -> float:
+        self.drawn += 1
+        return super().uniform()
+
+
+class Rows:
+    """Given distributions, in the place of a target's."""
+
+    def __init__(self, *rows: Sequence[float]) -> None:
+        self.rows = [torch.tensor(row, dtype=torch.float64) for row in rows]
+
+    def __getitem__(self, row: int) -> torch.Tensor:
+        return self.rows[row]
+
+    def argmax(self, row: int) -> int:
+        return int(self.rows[row].argmax())
+
+
+def draft(tokens: list[int], *q: Sequence[float]) -> Draft:
+    return Draft(tokens, torch.tensor(q, dtype=torch.float64) if tokens else torch.zeros(0, 3))
+
+
+def law_of(run: Callable[[Chooser], Sequence[int]]) -> Law:
+    """The exact law of a random sequence, by enumeration of every path."""
+    law: Counter[tuple[int, ...]] = Counter()
+    for outcome, probability in enumerate_outcomes(run):
+        law[tuple(outcome)] += probability
+    return dict(law)
+
+
+def distance(one: Law, other: Law) -> float:
+    """Total variation between two laws."""
+    return sum(abs(one.get(key, 0.0) - other.get(key, 0.0)) for key in one | other) / 2
+
+
+def tokens_of(rounds: Sequence[Round]) -> list[int]:
+    return [token for one in rounds for token in one.tokens]
+
+
+def decoded_law(target: CausalLM, drafter: Drafter | None, prompt: list[int], **options) -> Law:
+    """The exact law of what a decoder emits."""
+
+    def run(chooser: Chooser) -> list[int]:
+        if drafter is None:
+            return tokens_of(list(autoregressive(target, prompt, chooser=chooser, **options)))
+        return tokens_of(list(speculative(target, drafter, prompt, chooser=chooser, **options)))
+
+    return law_of(run)
+
+
+def byte_decode(tokens: list[int]) -> str:
+    """A tokenizer of single bytes: characters beyond ASCII span tokens."""
+    return bytes(tokens).decode("utf-8", errors="replace")
+
+
+Verifier = Callable[[TargetRows, Draft, Chooser, bool], Verdict]

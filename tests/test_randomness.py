@@ -1,0 +1,78 @@
+"""The choosers: strict acceptance, no impossible token, and enumeration that adds up to one."""
+
+import math
+
+import pytest
+import torch
+from helpers import ForcedChooser, law_of
+from hypothesis import given
+from hypothesis import strategies as st
+from specdec_lab.randomness import SeededChooser, enumerate_outcomes, invert_cdf
+
+JUST_BELOW_ONE = math.nextafter(1.0, 0.0)
+
+
+def test_the_same_seed_gives_the_same_choices():
+    p = torch.full((50,), 0.02)
+    one, other = SeededChooser(5), SeededChooser(5)
+    assert [one.sample(p) for _ in range(20)] == [other.sample(p) for _ in range(20)]
+    assert SeededChooser().seed != SeededChooser().seed
+
+
+def test_a_chooser_remembers_the_uniform_it_drew():
+    chooser = SeededChooser(1)
+    accepted = chooser.accept(0.5)
+    assert accepted == (chooser.last_uniform < 0.5)
+
+
+def test_acceptance_is_strict():
+    assert not ForcedChooser(0.0).accept(0.0)
+    assert ForcedChooser(JUST_BELOW_ONE).accept(1.0)
+    assert not ForcedChooser(0.5).accept(0.5)
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 1.0, 3.0, 1e-7]), min_size=2, max_size=9).filter(any),
+    st.one_of(st.floats(0.0, 1.0, exclude_max=True), st.just(0.0), st.just(JUST_BELOW_ONE)),
+    st.sampled_from([torch.float32, torch.float64]),
+)
+def test_no_uniform_yields_a_token_without_probability(weights, uniform, dtype):
+    row = torch.tensor(weights, dtype=dtype)
+    row /= row.sum()
+    assert row[invert_cdf(row, uniform)] > 0.0
+
+
+def test_inversion_follows_the_running_sum():
+    row = torch.tensor([0.25, 0.0, 0.5, 0.25])
+    drawn = [invert_cdf(row, uniform) for uniform in (0.0, 0.2, 0.25, 0.7, 0.75, JUST_BELOW_ONE)]
+    assert drawn == [0, 0, 2, 2, 3, 3]
+
+
+def test_a_seeded_chooser_hits_its_probabilities():
+    # 20,000 draws; a correct chooser fails this with probability below 1e-8 per token
+    # (Hoeffding: 2 exp(-2 * 20000 * 0.0225^2) = 3e-9).
+    row, chooser = torch.tensor([0.1, 0.0, 0.6, 0.3]), SeededChooser(0)
+    draws = torch.tensor([chooser.sample(row) for _ in range(20_000)])
+    shares = torch.bincount(draws, minlength=4) / len(draws)
+    assert (shares - row).abs().max() < 0.0225
+
+
+def test_enumeration_walks_every_path_once():
+    def run(chooser):
+        first = chooser.sample(torch.tensor([0.5, 0.0, 0.5]))
+        if first == 0:
+            return (first, chooser.accept(0.25))
+        return (first, chooser.sample(torch.tensor([0.1, 0.2, 0.7])))
+
+    outcomes = dict(enumerate_outcomes(run))
+    assert outcomes == pytest.approx(
+        {(0, True): 0.125, (0, False): 0.375, (2, 0): 0.05, (2, 1): 0.1, (2, 2): 0.35}, abs=1e-7
+    )
+
+
+def test_enumeration_skips_impossible_answers():
+    assert law_of(lambda chooser: [chooser.accept(1.0), chooser.accept(0.0)]) == {(True, False): 1.0}
+
+
+def test_a_run_without_choices_has_one_path():
+    assert list(enumerate_outcomes(lambda _: "done")) == [("done", 1.0)]
