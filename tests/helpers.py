@@ -46,7 +46,7 @@ def near_twin(architecture: str) -> HFCausalLM:
     twin = tiny_lm(architecture)
     generator = torch.Generator().manual_seed(0)
     weights = twin.model.get_input_embeddings().weight.data
-    weights += 0.15 * torch.randn(weights.shape, generator=generator)
+    weights += 0.05 * torch.randn(weights.shape, generator=generator)
     return twin
 
 
