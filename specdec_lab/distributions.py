@@ -89,11 +89,10 @@ def require_distributions(name: str, rows: Tensor, tolerance: float = 1e-4) -> N
     """
     if rows.numel() == 0:
         return
-    sums, lowest = rows.sum(dim=-1), rows.amin(dim=-1)
-    broken = ~((sums - 1.0).abs() <= tolerance) | ~(lowest >= 0.0)
-    if bool(broken.any()):
-        row = int(broken.nonzero()[0])
-        raise ValueError(
-            f"{name}: row {row} sums to {sums[row]:.6g} with smallest entry {lowest[row]:.6g}, "
-            "expected a distribution: no negative entries and a sum of 1"
-        )
+    sums, lowest = rows.sum(dim=-1).tolist(), rows.amin(dim=-1).tolist()
+    for row, (total, smallest) in enumerate(zip(sums, lowest, strict=True)):
+        if not (abs(total - 1.0) <= tolerance and smallest >= 0.0):
+            raise ValueError(
+                f"{name}: row {row} sums to {total:.6g} with smallest entry {smallest:.6g}, "
+                "expected a distribution: no negative entries and a sum of 1"
+            )

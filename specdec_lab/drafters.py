@@ -48,7 +48,8 @@ class Drafter(ABC):
     def _certain(self, tokens: list[int]) -> Draft:
         """A draft that involved no random choice: each row of q is one-hot."""
         q = torch.zeros(len(tokens), self.vocab_size)
-        q[range(len(tokens)), tokens] = 1.0
+        if tokens:
+            q.scatter_(1, torch.tensor(tokens)[:, None], 1.0)
         return Draft(tokens, q)
 
 
@@ -73,26 +74,25 @@ class ModelDrafter(Drafter):
         self.model.reset()
 
     def propose(self, prefix: Sequence[int], gamma: int, chooser: Chooser) -> Draft:
-        tokens, q_rows = list(prefix), []
-        for _ in range(min(gamma, self._room_behind(prefix))):
-            # Whatever the model has not read yet: at first the prompt, then the token just drawn; and
-            # at the start of a round what the last one emitted, which after a draft accepted whole is
-            # two tokens, because its own last token was never fed back to it.
-            unread = self.model.rewind_to_match(tokens)
-            logits = self.model.extend(unread, rows=1)[0]
-            q = self._sampling.distribution(tokens, logits)
-            tokens.append(self._sampling.draw(q, chooser))
-            q_rows.append(q)
-        return Draft(tokens[len(prefix) :], self._stack(q_rows))
-
-    def _room_behind(self, prefix: Sequence[int]) -> int:
-        """How many tokens the model can propose before its context is full."""
-        if self.model.context_limit is None:
-            return len(prefix) + self.vocab_size
-        return max(0, self.model.context_limit - len(prefix) + 1)
-
-    def _stack(self, q_rows: list[Tensor]) -> Tensor:
-        return torch.stack(q_rows) if q_rows else torch.zeros(0, self.vocab_size)
+        if self.model.context_limit is not None:
+            gamma = min(gamma, self.model.context_limit - len(prefix) + 1)
+        if gamma <= 0:
+            return Draft([], torch.zeros(0, self.vocab_size))
+        # What the model has not read yet: the prompt at first, later what the last round emitted. After
+        # a draft accepted whole that is two tokens, since its own last token was never fed back to it.
+        unread = self.model.rewind_to_match(prefix)
+        tokens, q_rows = list(prefix), list[Tensor]()
+        for _ in range(gamma):
+            logits = self.model.extend(unread, rows=1)[0]  # [vocab]
+            if self._sampling.greedy:
+                token = self._sampling.argmax(tokens, logits)
+            else:
+                q_rows.append(self._sampling.distribution(tokens, logits))
+                token = chooser.sample(q_rows[-1])
+            tokens.append(token)
+            unread = [token]
+        drafted = tokens[len(prefix) :]
+        return Draft(drafted, torch.stack(q_rows)) if q_rows else self._certain(drafted)
 
 
 class LayerSkipDrafter(ModelDrafter):
@@ -116,7 +116,7 @@ class LayerSkipDrafter(ModelDrafter):
 
     def propose(self, prefix: Sequence[int], gamma: int, chooser: Chooser) -> Draft:
         if self._target.length == 0 or gamma == 0:
-            return Draft([], self._stack([]))
+            return Draft([], torch.zeros(0, self.vocab_size))
         self._early_exit.borrow_cache(self._target)
         return super().propose(prefix, gamma, chooser)
 

@@ -189,6 +189,7 @@ class HFCausalLM(CausalLM):
         )
         self.model = model.eval()
         self.name = name or type(model).__name__
+        self.device: torch.device = model.device  # asking the model walks through its parameters
         arguments = inspect.signature(model.forward).parameters
         # transformers renamed the argument in 5.x.
         self._cache_argument = "cache" if "cache" in arguments else "past_key_values"
@@ -197,10 +198,6 @@ class HFCausalLM(CausalLM):
             raise _cannot_rewind(model, "it does not take a key-value cache of its own tokens only")
         self._cache = self._new_cache()
         self.end_ids = _end_ids(model)
-
-    @property
-    def device(self) -> torch.device:
-        return self.model.device
 
     @property
     def dtype(self) -> torch.dtype:
@@ -243,11 +240,13 @@ class HFCausalLM(CausalLM):
         if self._keeps_rows:
             options["logits_to_keep"] = rows
         input_ids = torch.tensor([tokens], device=self.device)
-        logits: Tensor = self.model(input_ids, **options).logits[0, -rows:]
+        logits: Tensor = self.model(input_ids, **options).logits[0]
+        if len(logits) > rows:
+            logits = logits[-rows:]
         missing = self.vocab_size - logits.shape[-1]
-        if missing > 0:
-            return torch.nn.functional.pad(logits, (0, missing), value=float("-inf"))
-        return logits[:, : self.vocab_size]
+        if missing == 0:
+            return logits
+        return torch.nn.functional.pad(logits, (0, missing), value=float("-inf"))
 
     def _forget(self, length: int) -> None:
         if length == 0:

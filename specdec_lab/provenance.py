@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -41,13 +42,19 @@ def provenance(
             "specdec_lab": __version__,
             "python": platform.python_version(),
             "torch": torch.__version__,
-            "transformers": version("transformers"),
+            "transformers": _installed("transformers"),
         },
         "seed": seed,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
+@cache
+def _installed(package: str) -> str:
+    return version(package)
+
+
+@cache
 def hardware_name(device: torch.device) -> str:
     """The name of the GPU or CPU, as far as the system tells."""
     if device.type == "cuda":

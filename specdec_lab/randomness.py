@@ -64,8 +64,8 @@ def invert_cdf(distribution: Tensor, uniform: float) -> int:
     Strictly exceeds: a token of probability 0 does not move the sum, so it is never returned, and
     neither is anything else by a ``uniform`` that rounding would push past the total.
     """
-    running_sum = distribution.double().cumsum(dim=-1)
-    threshold = uniform * running_sum[-1]
+    running_sum = distribution.cumsum(dim=-1, dtype=torch.float64)
+    threshold = uniform * float(running_sum[-1])
     token = int(torch.searchsorted(running_sum, threshold, right=True))
     if token < len(distribution):
         return token

@@ -13,6 +13,7 @@ from itertools import pairwise
 from statistics import median, quantiles
 from typing import Any, Literal
 
+import torch
 from torch import Tensor
 
 from specdec_lab.distributions import require_distributions
@@ -50,7 +51,7 @@ class Draft:
         """q(x) of each drafted token x, in one transfer from the device."""
         if not self.tokens:
             return []
-        index = self.q.new_tensor(self.tokens).long()[:, None]
+        index = torch.tensor(self.tokens, device=self.q.device)[:, None]
         probabilities: list[float] = self.q.gather(1, index)[:, 0].tolist()
         return probabilities
 

@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from specdec_lab.distributions import one_hot, softmax, wide
-from specdec_lab.randomness import Chooser
 
 Processor = Callable[[Tensor, Tensor], Tensor]
 """transformers' convention: input_ids ``[1, length]`` and scores ``[1, vocab]`` -> scores."""
@@ -71,10 +70,6 @@ class Sampling:
     def argmax(self, prefix: Sequence[int], logits: Tensor) -> int:
         """The likeliest token after processing; the lowest id on an exact tie."""
         return int(self._process(prefix, logits).argmax())
-
-    def draw(self, distribution: Tensor, chooser: Chooser) -> int:
-        """A token from a ``distribution [vocab]`` made by this sampling; greedy asks no chooser."""
-        return int(distribution.argmax()) if self.greedy else chooser.sample(distribution)
 
     @property
     def plain(self) -> bool:

@@ -4,6 +4,7 @@ import pytest
 import torch
 import transformers
 from helpers import near_twin, tiny_lm, tiny_model, tokens_of
+
 from specdec_lab.cache_check import CacheMismatch, CheckedLM
 from specdec_lab.decoding import autoregressive, generate, speculative
 from specdec_lab.drafters import LayerSkipDrafter, ModelDrafter, NGramDrafter, ScriptedDrafter
@@ -100,13 +101,17 @@ def test_a_window_that_slid_past_the_prompt_is_still_rewound():
     [
         (
             lambda: transformers.MambaForCausalLM(
-                transformers.MambaConfig(vocab_size=20, hidden_size=8, num_hidden_layers=1, state_size=4)
+                transformers.MambaConfig(
+                    vocab_size=20, hidden_size=8, num_hidden_layers=1, state_size=4
+                )
             ),
             "MambaForCausalLM",
         ),
         (
             lambda: transformers.T5ForConditionalGeneration(
-                transformers.T5Config(vocab_size=20, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)
+                transformers.T5Config(
+                    vocab_size=20, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2
+                )
             ),
             "T5ForConditionalGeneration",
         ),

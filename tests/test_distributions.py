@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+
 from specdec_lab.distributions import (
     acceptance_probability,
     alpha,

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from helpers import near_twin, tiny_lm
+
 from specdec_lab.decoding import generate
 from specdec_lab.drafters import (
     CorruptedDrafter,
@@ -40,9 +41,7 @@ def test_greedy_output_is_the_targets_own_for_draft_lengths_zero_to_eight(archit
 def test_plain_greedy_output_is_what_transformers_generates():
     for architecture in ("llama", "gpt2", "qwen3", "mistral"):
         target = tiny_lm(architecture)
-        theirs = target.model.generate(
-            torch.tensor([PROMPTS[1]]), max_new_tokens=18, do_sample=False
-        )
+        theirs = target.model.generate(torch.tensor([PROMPTS[1]]), max_new_tokens=18, do_sample=False)
         assert generate(target, PROMPTS[1], max_new_tokens=18).tokens == theirs[0, 7:].tolist()
 
 

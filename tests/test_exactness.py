@@ -5,6 +5,7 @@ import itertools
 import pytest
 import torch
 from helpers import CountingChooser, decoded_law, distance, draft, tiny_lm, tokens_of
+
 from specdec_lab.decoding import autoregressive, speculative
 from specdec_lab.drafters import (
     CorruptedDrafter,
@@ -77,9 +78,7 @@ def test_speculation_has_the_targets_law(drafter, gamma):
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_every_processor_keeps_the_law(sampling, drafter):
     chosen = SAMPLINGS[sampling]
-    law = decoded_law(
-        TARGET, DRAFTERS[drafter](), PROMPT, max_new_tokens=3, gamma=2, sampling=chosen
-    )
+    law = decoded_law(TARGET, DRAFTERS[drafter](), PROMPT, max_new_tokens=3, gamma=2, sampling=chosen)
     assert distance(law, textbook_law(3, chosen)) < 1e-6  # truncation and penalties are float32
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 from helpers import byte_decode, tiny_lm, tokens_of
+
 from specdec_lab.decoding import autoregressive, generate, speculative
 from specdec_lab.drafters import Drafter, ModelDrafter, NGramDrafter, ScriptedDrafter
 from specdec_lab.language_model import TableLM
@@ -132,9 +133,7 @@ def test_the_context_limit_of_a_real_architecture():
 def test_a_draft_model_with_a_shorter_context_drafts_less_and_then_nothing(draft_context):
     target, small = tiny_lm(seed=0), tiny_lm(seed=0, max_position_embeddings=draft_context)
     plain = generate(target, [1, 2, 3], max_new_tokens=20)
-    rounds = list(
-        speculative(target, ModelDrafter(small), [1, 2, 3], max_new_tokens=20, gamma=4)
-    )
+    rounds = list(speculative(target, ModelDrafter(small), [1, 2, 3], max_new_tokens=20, gamma=4))
     assert tokens_of(rounds) == plain.tokens
     assert all(
         len(plain.prompt_tokens) + sum(len(o.tokens) for o in rounds[:i]) + one.drafted

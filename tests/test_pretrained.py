@@ -3,13 +3,14 @@
 import pytest
 import torch
 from helpers import tiny_model
-from specdec_lab import pretrained
-from specdec_lab.drafters import CorruptedDrafter, LayerSkipDrafter, ModelDrafter, NGramDrafter
-from specdec_lab.pretrained import load_pair, require_same_vocabulary
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from transformers import PreTrainedTokenizerFast
+
+from specdec_lab import pretrained
+from specdec_lab.drafters import CorruptedDrafter, LayerSkipDrafter, ModelDrafter, NGramDrafter
+from specdec_lab.pretrained import load_pair, require_same_vocabulary
 
 WORDS = [f"w{i}" for i in range(37)]
 
@@ -133,5 +134,7 @@ def test_progress_is_shown_when_asked(folders, capsys):
 
 
 def test_a_chat_needs_a_template(folders):
-    with pytest.raises(ValueError, match="chat: got True, expected a tokenizer that has a chat template"):
+    with pytest.raises(
+        ValueError, match="chat: got True, expected a tokenizer that has a chat template"
+    ):
         load(folders).generate("w1", chat=True, max_new_tokens=1)

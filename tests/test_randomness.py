@@ -7,6 +7,7 @@ import torch
 from helpers import ForcedChooser, law_of
 from hypothesis import given
 from hypothesis import strategies as st
+
 from specdec_lab.randomness import SeededChooser, enumerate_outcomes, invert_cdf
 
 JUST_BELOW_ONE = math.nextafter(1.0, 0.0)

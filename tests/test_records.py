@@ -7,6 +7,7 @@ import pytest
 from helpers import near_twin, tiny_lm
 from hypothesis import given
 from hypothesis import strategies as st
+
 from specdec_lab.decoding import generate
 from specdec_lab.drafters import ModelDrafter, ScriptedDrafter
 from specdec_lab.language_model import TableLM
@@ -105,9 +106,7 @@ def test_counts_of_a_real_run_agree_with_each_other(gamma, temperature):
 
 def test_fresh_state_for_every_repeat():
     target, drafter = tiny_lm(), ModelDrafter(near_twin("llama"))
-    runs = [
-        generate(target, [1, 2, 3], drafter=drafter, max_new_tokens=20, gamma=4) for _ in range(3)
-    ]
+    runs = [generate(target, [1, 2, 3], drafter=drafter, max_new_tokens=20, gamma=4) for _ in range(3)]
     assert len({(o.metrics.drafted, o.metrics.accepted, o.rounds[0].fed) for o in runs}) == 1
 
 

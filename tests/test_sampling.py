@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from specdec_lab.sampling import Sampling, TargetRows
 
 LOGITS = torch.tensor([0.5, 0.3, 0.2]).log()

@@ -4,6 +4,7 @@ import pytest
 from helpers import byte_decode, tiny_lm
 from hypothesis import given
 from hypothesis import strategies as st
+
 from specdec_lab.decoding import generate
 from specdec_lab.text import Transcript, encode, transcribe
 

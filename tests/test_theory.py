@@ -1,6 +1,7 @@
 """The formulas, against hand-made values and against the rounds they describe."""
 
 import pytest
+
 from specdec_lab.simulation import CONTINUATION, simulate
 from specdec_lab.theory import (
     best_gamma,
@@ -48,7 +49,9 @@ def test_values_out_of_range_are_refused_by_name(arguments, name):
 def test_the_scripted_run_is_the_documented_one():
     simulation = simulate()
     metrics = simulation.generation.metrics
-    assert simulation.generation.text == "".join(CONTINUATION) == " of France is Paris. It is beautiful."
+    assert (
+        simulation.generation.text == "".join(CONTINUATION) == " of France is Paris. It is beautiful."
+    )
     assert (metrics.new_tokens, metrics.target_forwards) == (9, 2)
     assert (metrics.drafted, metrics.accepted) == (8, 7)
     assert simulation.counted_speedup == pytest.approx(9 / (2 * (1 + 4 * 0.15)))

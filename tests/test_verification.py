@@ -7,6 +7,7 @@ import torch
 from helpers import ForcedChooser, Rows, distance, draft, law_of
 from hypothesis import given
 from hypothesis import strategies as st
+
 from specdec_lab.distributions import one_hot
 from specdec_lab.randomness import SeededChooser
 from specdec_lab.records import Draft
@@ -177,7 +178,9 @@ def test_positions_tell_the_whole_story():
 
 def test_tokens_behind_the_first_rejection_are_drafted_but_not_judged():
     certain = [[1.0, 0.0, 0.0]] * 3
-    verdict = verify_greedily(Rows(*[[0.0, 1.0, 0.0]] * 4), draft([0, 0, 0], *certain), SeededChooser(0))
+    verdict = verify_greedily(
+        Rows(*[[0.0, 1.0, 0.0]] * 4), draft([0, 0, 0], *certain), SeededChooser(0)
+    )
     assert [one.accepted for one in verdict.positions] == [False, None, None]
     assert verdict.positions[2].p is None
 

