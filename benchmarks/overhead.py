@@ -6,13 +6,13 @@ Three comparisons, each interleaved (A B A B ...) in one process after a warm-up
 repeats, reported as ratios: an absolute time says more about the machine than about the code.
 
 1. Plain cached decoding of the 135M model: ours over transformers'.
-2. Prompt look-up on copying and summarising: ours over transformers', each at its best draft length, and
-   over our own plain decoding.
+2. Prompt look-up on copying and summarising: ours over transformers', each at its best draft
+   length, and over our own plain decoding.
 3. Time per round that is not spent in a model's forward pass, on two random models of about a million
    parameters, where nothing hides it: ours and transformers' assisted generation.
 
-With a GPU, the first comparison runs there on a 1.5B architecture with random weights (a small model on a
-GPU waits for kernel launches, not for memory), and no weights are needed.
+With a GPU, the first comparison runs there on a 1.5B architecture with random weights (a small model
+on a GPU waits for kernel launches, not for memory), and no weights are needed.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class ForwardClock:
             self.calls += 1
             return output
 
-        model.forward = timed  # type: ignore[method-assign]
+        model.forward = timed
 
 
 def loop_overhead(repeats: int) -> list[dict[str, Any]]:

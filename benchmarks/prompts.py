@@ -1,4 +1,4 @@
-"""Prompts of different kinds, so that no measurement rests on one text. All written for this project."""
+"""Prompts of different kinds, so that no measurement rests on one text; written for this project."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Prompt:
 
 
 RIVER = (
-    "The river rises in the hills above the old mill and runs south for ninety kilometres. In spring it "
-    "floods the meadows, and the farmers move their sheep to higher ground. In summer children swim "
+    "The river rises in the hills above the old mill and runs south for ninety kilometres. In spring "
+    "it floods the meadows, and the farmers move their sheep to higher ground. In summer children swim "
     "below the bridge. The town at its mouth was built by boat makers, and the boat makers' quarter "
     "still smells of tar."
 )
 RULES = (
     "Rule 1: wash your hands before you touch the samples. Rule 2: label every tube with the date and "
-    "your initials. Rule 3: write down the temperature of the freezer each morning. Rule 4: never leave "
-    "the door open. Rule 5: tell the person on duty when something breaks."
+    "your initials. Rule 3: write down the temperature of the freezer each morning. Rule 4: never "
+    "leave the door open. Rule 5: tell the person on duty when something breaks."
 )
 MEAN = "def mean(values):\n    total = 0.0\n    for value in values:\n        total += value\n"
 
@@ -60,6 +60,7 @@ PROMPTS = (
     Prompt(
         "interview",
         "dialogue",
-        "Reporter: Where did you grow up?\nWriter: In a small town.\nReporter: What did you read?\nWriter:",
+        "Reporter: Where did you grow up?\nWriter: In a small town.\n"
+        "Reporter: What did you read?\nWriter:",
     ),
 )

@@ -134,12 +134,12 @@ def load_pair(
     device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     dtype = _dtype(dtype, device)
     tokenizer, target_model = _load("target", target, dtype, device, progress)
-    target_lm = HFCausalLM(target_model, name=target)
+    target_lm = HFCausalLM(target_model, name=_title(target))
     if draft is None:
         return Pair(target_lm, None, tokenizer)
     draft_tokenizer, draft_model = _load("draft", draft, dtype, device, progress)
     require_same_vocabulary(tokenizer, draft_tokenizer)
-    draft_lm = HFCausalLM(draft_model, target_lm.vocab_size, name=draft)
+    draft_lm = HFCausalLM(draft_model, target_lm.vocab_size, name=_title(draft))
     return Pair(target_lm, draft_lm, tokenizer)
 
 
@@ -166,6 +166,11 @@ def require_same_vocabulary(target: PreTrainedTokenizerBase, draft: PreTrainedTo
         f"expected the target's; id {first} is {draft_strings.get(first)!r} instead of "
         f"{target_strings[first]!r}"
     )
+
+
+def _title(name: str) -> str:
+    """What records call a model: the embedded one by what it is."""
+    return find_weights(name).name if name == "embedded" else name
 
 
 def _dtype(dtype: str | torch.dtype | None, device: torch.device) -> torch.dtype:

@@ -42,7 +42,7 @@ def provenance(
             "specdec_lab": __version__,
             "python": platform.python_version(),
             "torch": torch.__version__,
-            "transformers": _installed("transformers"),
+            "transformers": installed("transformers"),
         },
         "seed": seed,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -50,7 +50,8 @@ def provenance(
 
 
 @cache
-def _installed(package: str) -> str:
+def installed(package: str) -> str:
+    """The installed version of a package."""
     return version(package)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -38,17 +39,20 @@ class RoundPrinter:
             "  ",
             (f"{SIGN['bonus']}bonus", STYLE["bonus"]),
             "  plain",
-            style="dim",
         )
 
     def show(self, one: Round) -> None:
         """Print what a round emitted, on the same line as the text so far."""
+        self._write(self.marked_text(one))
+
+    def marked_text(self, one: Round) -> Text:
+        """What a round emitted, with its signs and colours."""
         accepted = [position.token for position in one.positions if position.accepted]
         line = marked("".join(map(self._transcript.push, accepted)), OPEN, CLOSE, ACCEPTED_STYLE)
         if one.closing is not None and one.closing_kind is not None:
             piece = self._transcript.push(one.closing)
             line += marked(piece, SIGN[one.closing_kind], "", STYLE[one.closing_kind])
-        self._write(line)
+        return line
 
     def finish(self) -> None:
         """Print what is left of an unfinished character, and end the line."""
@@ -66,6 +70,30 @@ def marked(piece: str, opening: str, closing: str, style: str) -> Text:
     core = piece.strip() or piece
     before, _, after = piece.partition(core)
     return Text.assemble(before, (f"{opening}{core}{closing}", style), after)
+
+
+def rounds_table(rounds: Sequence[Round], decode: Decode) -> Table:
+    """What happened, round by round: the draft (rejected tokens struck through) and what it gave."""
+    table = Table("round", "target read", "drafted", "then", "milliseconds", show_lines=False)
+    for number, one in enumerate(rounds, start=1):
+        closing = ""
+        if one.closing is not None and one.closing_kind is not None:
+            closing = f"{one.closing_kind} {decode([one.closing])!r}"
+        table.add_row(
+            str(number),
+            f"{one.fed} token{'s' if one.fed > 1 else ''}",
+            _drafted(one, decode),
+            Text(closing, STYLE[one.closing_kind] if one.closing_kind else ""),
+            f"{1000 * one.seconds.total:.0f}",
+        )
+    return table
+
+
+def _drafted(one: Round, decode: Decode) -> Text:
+    accepted = [position.token for position in one.positions if position.accepted]
+    dropped = [position.token for position in one.positions if not position.accepted]
+    kept = Text(f"{OPEN}{decode(accepted)}{CLOSE}" if accepted else "", ACCEPTED_STYLE)
+    return kept + Text(decode(dropped), "strike red")
 
 
 def demo_table(demo: Demo) -> Table:

@@ -1,0 +1,83 @@
+# Everything a fresh machine needs: Python 3.11 or newer and make.
+# Works from any folder: make -C path/to/this/folder lab
+
+PYTHON ?= python3
+LAB_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check $(if $(CI),--quiet)
+COURSE := $(VENV)/.installed-course
+DEV := $(VENV)/.installed-dev
+# JupyterLab refuses to run as root unless told that this is meant (in a container, it is).
+AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
+
+.PHONY: help lab demo test test-quick lint bench capture clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make lab      the course in JupyterLab (LAB_ARGS are passed on, e.g. LAB_ARGS=--no-browser)"
+	@echo "make demo     decode a prompt in the terminal, with and without speculation"
+	@echo "make test     all tests, on small models and on the real one"
+	@echo "make clean    remove what the others made here (not your notebooks, not the weights)"
+	@echo "For those who change the code: make test-quick, make lint, make bench, make capture"
+
+$(VENV)/bin/python:
+	@echo "==> Making a virtual environment in $(VENV) (10 seconds)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "This needs Python 3.11 or newer; $(PYTHON) is `$(PYTHON) --version 2>&1`. Try: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(COURSE): pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "==> Installing the library and JupyterLab (2 to 5 minutes the first time, 2 GB of disk)"
+	@$(PIP) install -c constraints.txt -e '.[course]'
+	@touch $@
+
+$(DEV): pyproject.toml constraints.txt | $(COURSE)
+	@echo "==> Installing the tools for testing (half a minute)"
+	@$(PIP) install -c constraints.txt -e '.[course,dev]'
+	@touch $@
+
+lab: $(COURSE)
+	@echo "==> Looking for the model's weights (fetched and converted once, about a minute)"
+	@$(BIN)/specdec-lab models fetch
+	@echo "==> Starting JupyterLab on the course (a few seconds; Ctrl-C ends it)"
+	@$(BIN)/jupyter lab $(AS_ROOT) --ServerApp.root_dir='$(CURDIR)' $(LAB_ARGS) \
+		notebooks/00_start_here/00_start_here.ipynb
+
+demo: $(COURSE)
+	@echo "==> Looking for the model's weights (fetched and converted once, about a minute)"
+	@$(BIN)/specdec-lab models fetch
+	@echo "==> Decoding (half a minute)"
+	@$(BIN)/specdec-lab demo
+
+test: $(DEV)
+	@echo "==> Looking for the model's weights (fetched and converted once, about a minute)"
+	@$(BIN)/specdec-lab models fetch
+	@echo "==> Running all tests (3 to 6 minutes)"
+	@$(BIN)/python -m pytest
+
+test-quick: $(DEV)
+	@echo "==> Running the tests that need no weights (a minute)"
+	@$(BIN)/python -m pytest -m 'not slow'
+
+lint: $(DEV)
+	@echo "==> Checking style and types (20 seconds)"
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+
+bench: $(DEV)
+	@$(BIN)/specdec-lab models fetch
+	@echo "==> Measuring overhead against transformers (about 20 minutes; leave the machine alone)"
+	@$(BIN)/python -m benchmarks.overhead
+
+capture: $(COURSE)
+	@$(BIN)/specdec-lab models fetch
+	@echo "==> Drawing the README's picture from a run of the demo (half a minute)"
+	@$(BIN)/python -m docs.capture
+
+clean:
+	@echo "==> Removing $(VENV) and caches; notebooks stay, and so do the weights in the user's cache"
+	@rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,45 @@
+"""The README's picture: what the demo prints, drawn as SVG from a run made now.
+
+python -m docs.capture
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from specdec_lab.demo import run_demo
+from specdec_lab.pretrained import load_pair
+from specdec_lab.terminal import RoundPrinter, demo_table
+from specdec_lab.text import decoder
+
+PICTURE = Path(__file__).parent / "demo.svg"
+PROMPT = (
+    "Repeat word for word: The river rises in the hills. In spring it floods the meadows, and the "
+    "farmers move their sheep to higher ground. In summer children swim below the bridge."
+)
+
+
+def main() -> None:
+    """Run the demo on a prompt that repeats itself, and save the terminal's picture."""
+    console = Console(record=True, width=92, file=io.StringIO(), force_terminal=True)
+    console.print(f'[bold]$[/] specdec-lab demo --chat --prompt "{PROMPT}"\n', highlight=False)
+    pair = load_pair("embedded")
+    printer = RoundPrinter(console, decoder(pair.tokenizer))
+    console.print(printer.legend())
+    console.print()
+    demo = run_demo(pair, PROMPT, drafter=pair.drafter(), chat=True)
+    console.print(Text().join(map(printer.marked_text, demo.speculative.rounds)), "\n")
+    console.print(demo_table(demo))
+    drawing = console.export_svg(title="specdec-lab demo")
+    # The fonts are named with addresses to fetch them from; a picture should not need a network.
+    drawing = re.sub(r"@font-face \{.*?\}", "", drawing, flags=re.DOTALL)
+    PICTURE.write_text(drawing, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
