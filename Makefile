@@ -42,8 +42,8 @@ lab: $(COURSE)
 	@echo "==> Looking for the model's weights (fetched and converted once, about a minute)"
 	@$(BIN)/specdec-lab models fetch
 	@echo "==> Starting JupyterLab on the course (a few seconds; Ctrl-C ends it)"
-	@$(BIN)/jupyter lab $(AS_ROOT) --ServerApp.root_dir='$(CURDIR)' $(LAB_ARGS) \
-		notebooks/00_start_here/00_start_here.ipynb
+	@$(BIN)/jupyter lab $(AS_ROOT) --ServerApp.root_dir='$(CURDIR)' \
+		--LabApp.default_url=/lab/tree/notebooks/00_start_here/00_start_here.ipynb $(LAB_ARGS)
 
 demo: $(COURSE)
 	@echo "==> Looking for the model's weights (fetched and converted once, about a minute)"
