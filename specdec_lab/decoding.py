@@ -208,6 +208,7 @@ def _watch(
             bar.update(len(one.tokens))
             if on_round is not None:
                 on_round(one)
+        bar.total = bar.n  # an early end is an end, too
     return record
 
 

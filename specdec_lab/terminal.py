@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -10,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from specdec_lab.demo import Demo
-from specdec_lab.records import Closing, Metrics, Round
+from specdec_lab.records import Closing, Generation, Metrics, Round
 from specdec_lab.simulation import Simulation
 from specdec_lab.text import Decode, Transcript
 
@@ -72,19 +71,18 @@ def marked(piece: str, opening: str, closing: str, style: str) -> Text:
     return Text.assemble(before, (f"{opening}{core}{closing}", style), after)
 
 
-def rounds_table(rounds: Sequence[Round], decode: Decode) -> Table:
-    """What happened, round by round: the draft (rejected tokens struck through) and what it gave."""
-    table = Table("round", "target read", "drafted", "then", "milliseconds", show_lines=False)
-    for number, one in enumerate(rounds, start=1):
-        closing = ""
-        if one.closing is not None and one.closing_kind is not None:
-            closing = f"{one.closing_kind} {decode([one.closing])!r}"
+def rounds_table(generation: Generation, decode: Decode) -> Table:
+    """What happened, round by round: the draft (rejected tokens struck through) and what it gave.
+
+    A simulation has no column of times.
+    """
+    table = Table("round", "read", "drafted", "then")
+    if not generation.simulated:
+        table.add_column("ms", justify="right")
+    for number, one in enumerate(generation.rounds, start=1):
+        milliseconds = [] if generation.simulated else [f"{1000 * one.seconds.total:.0f}"]
         table.add_row(
-            str(number),
-            f"{one.fed} token{'s' if one.fed > 1 else ''}",
-            _drafted(one, decode),
-            Text(closing, STYLE[one.closing_kind] if one.closing_kind else ""),
-            f"{1000 * one.seconds.total:.0f}",
+            str(number), str(one.fed), _drafted(one, decode), _closing(one, decode), *milliseconds
         )
     return table
 
@@ -92,8 +90,13 @@ def rounds_table(rounds: Sequence[Round], decode: Decode) -> Table:
 def _drafted(one: Round, decode: Decode) -> Text:
     accepted = [position.token for position in one.positions if position.accepted]
     dropped = [position.token for position in one.positions if not position.accepted]
-    kept = Text(f"{OPEN}{decode(accepted)}{CLOSE}" if accepted else "", ACCEPTED_STYLE)
-    return kept + Text(decode(dropped), "strike red")
+    return marked(decode(accepted), OPEN, CLOSE, ACCEPTED_STYLE) + Text(decode(dropped), "strike red")
+
+
+def _closing(one: Round, decode: Decode) -> Text:
+    if one.closing is None or one.closing_kind is None:
+        return Text("the end")
+    return Text(f"{one.closing_kind} {decode([one.closing])!r}", STYLE[one.closing_kind])
 
 
 def demo_table(demo: Demo) -> Table:

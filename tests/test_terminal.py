@@ -1,6 +1,7 @@
 """What is shown: signs that survive without colour, and labels that survive everywhere."""
 
 import io
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -77,9 +78,11 @@ def test_the_table_of_a_demo_has_what_it_claims():
 def test_rounds_are_listed_with_what_was_dropped():
     drafter = ScriptedDrafter(256, list(b"bxyz"))
     made = generate(chain(b"abcdef"), [ord("a")], drafter=drafter, gamma=3, max_new_tokens=4)
-    text = shown(rounds_table(made.rounds, byte_decode))
+    text = shown(rounds_table(replace(made, simulated=False), byte_decode))
     assert "«b»xy" in text
     assert "replacement 'c'" in text
+    assert " ms " in text
+    assert " ms " not in shown(rounds_table(made, byte_decode))  # a simulation has no times
 
 
 def test_this_computer_is_looked_at():
