@@ -42,7 +42,7 @@ from specdec_lab.sampling import Sampling
 from specdec_lab.text import encode
 
 RESULTS = Path(__file__).parent / "results" / "overhead.json"
-DRAFT_LENGTHS = (5, 10, 16, 24)
+DRAFT_LENGTHS = (5, 10, 16, 24, 32)
 Contender = Callable[[], int]
 """Decodes once and returns how many tokens it made."""
 

@@ -10,7 +10,10 @@ Kind = Literal["copy", "summarise", "code", "continue", "chat", "list", "dialogu
 
 @dataclass(frozen=True)
 class Prompt:
-    """A text to continue; ``chat`` wraps it in the model's chat template."""
+    """A text to continue; ``chat`` wraps it in the model's chat template.
+
+    Prompts of the kind "copy" are ones at which the 135M model does copy, with few changes.
+    """
 
     name: str
     kind: Kind
@@ -29,11 +32,16 @@ RULES = (
     "your initials. Rule 3: write down the temperature of the freezer each morning. Rule 4: never "
     "leave the door open. Rule 5: tell the person on duty when something breaks."
 )
+RECIPE = (
+    "Heat the oven to 200 degrees. Cut the onions into thin rings and fry them in butter until they are "
+    "brown. Add the flour and stir for two minutes. Pour in the stock, a little at a time, and let the "
+    "soup simmer for half an hour."
+)
 MEAN = "def mean(values):\n    total = 0.0\n    for value in values:\n        total += value\n"
 
 PROMPTS = (
     Prompt("copy river", "copy", f"Repeat word for word: {RIVER}", chat=True),
-    Prompt("copy rules", "copy", f"Repeat word for word: {RULES}", chat=True),
+    Prompt("copy recipe", "copy", f"Repeat this text exactly as it is: {RECIPE}", chat=True),
     Prompt(
         "copy once more",
         "copy",

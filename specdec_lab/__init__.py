@@ -19,6 +19,7 @@ _HOME = {
     "records": ["Draft", "Generation", "Metrics", "Position", "Round", "measure"],
     "sampling": ["Sampling"],
     "stopping": ["StopRule"],
+    "text": ["Transcript"],
     "language_model": ["CannotRewind", "CausalLM", "HFCausalLM", "TableLM"],
     "cache_check": ["CheckedLM"],
     "drafters": [

@@ -56,7 +56,8 @@ def residual(p: Tensor, q: Tensor) -> Tensor:
     Where p <= q holds everywhere (up to rounding), p and q are the same distribution and nothing
     is left over; a rejection there is itself a rounding accident, and p is returned.
 
-    Source: Leviathan et al. 2023, section 2.3; Chen et al. 2023, equation (2).
+    Source: Leviathan et al. 2023, section 2.3; Chen et al. 2023 (arXiv 2302.01318), where the letters
+    are swapped.
     """
     leftover = (p - q).clamp(min=0.0)
     mass = leftover.sum()

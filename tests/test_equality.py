@@ -58,7 +58,15 @@ def test_a_match_that_is_too_short_proposes_nothing():
 
 
 def test_a_copy_goes_on_into_the_draft_itself():
-    assert NGramDrafter(50).propose([1, 2, 1, 2], 5, None).tokens == [1, 2, 1, 2, 1]
+    assert NGramDrafter(50).propose([1, 2, 1, 2, 1], 5, None).tokens == [2, 1, 2, 1, 2]
+
+
+@pytest.mark.parametrize(("matched", "proposed"), [(1, 2), (2, 4), (3, 8), (4, 9)])
+def test_a_longer_match_is_trusted_with_a_longer_draft(matched, proposed):
+    text = [10, *range(20, 30), 11, *range(20, 20 + matched)]
+    drafter = NGramDrafter(50)
+    assert len(drafter.propose(text, 9, None).tokens) == proposed
+    assert len(drafter.propose(text, 1, None).tokens) == 1
 
 
 def test_an_n_gram_drafter_forgets_tokens_that_were_taken_back():
