@@ -33,9 +33,9 @@ RULES = (
     "leave the door open. Rule 5: tell the person on duty when something breaks."
 )
 RECIPE = (
-    "Heat the oven to 200 degrees. Cut the onions into thin rings and fry them in butter until they are "
-    "brown. Add the flour and stir for two minutes. Pour in the stock, a little at a time, and let the "
-    "soup simmer for half an hour."
+    "Heat the oven to 200 degrees. Cut the onions into thin rings and fry them in butter until they "
+    "are brown. Add the flour and stir for two minutes. Pour in the stock, a little at a time, and let "
+    "the soup simmer for half an hour."
 )
 MEAN = "def mean(values):\n    total = 0.0\n    for value in values:\n        total += value\n"
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import platformdirs
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from tqdm.auto import tqdm
 
 MANIFEST = "manifest.json"
@@ -118,7 +118,7 @@ def fetch(
     home().mkdir(parents=True, exist_ok=True)
     if not force and not problems(weights):
         return weights.folder
-    with FileLock(home() / f"{weights.name}.lock"):
+    with _sole_fetch(progress):
         if not force and not problems(weights):
             return weights.folder  # another process made it while this one waited
         _remove_leftovers()
@@ -346,6 +346,22 @@ def _require_space(weights: Weights) -> None:
             f"{home()}: {free / 1e6:.0f} MB free, expected at least {needed / 1e6:.0f} MB; "
             "set SPECDEC_LAB_HOME to a folder on a larger disk"
         )
+
+
+@contextmanager
+def _sole_fetch(progress: bool) -> Iterator[None]:
+    """One process at a time; the others wait, and say so."""
+    lock = FileLock(home() / "fetch.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        if progress:
+            print("waiting for another process that is fetching weights", file=sys.stderr)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager

@@ -194,7 +194,7 @@ def test_weights_of_another_release_are_made_anew(tiny, gguf):
     assert "made from another file" in problems(other)[0]
 
 
-def test_parallel_fetches_work_once(tiny, gguf, monkeypatch):
+def test_parallel_fetches_work_once(tiny, gguf, monkeypatch, capsys):
     conversions = []
 
     def slow(source, folder, progress):
@@ -204,7 +204,7 @@ def test_parallel_fetches_work_once(tiny, gguf, monkeypatch):
 
     monkeypatch.setattr(module, "_convert", slow)
     workers = [
-        threading.Thread(target=fetch, args=(tiny,), kwargs={"source": gguf, "progress": False})
+        threading.Thread(target=fetch, args=(tiny,), kwargs={"source": gguf, "progress": True})
         for _ in range(4)
     ]
     for worker in workers:
@@ -213,6 +213,7 @@ def test_parallel_fetches_work_once(tiny, gguf, monkeypatch):
         worker.join()
     assert len(conversions) == 1
     assert problems(tiny) == []
+    assert capsys.readouterr().err.count("waiting for another process") == 3
 
 
 def test_pips_own_complaint_is_passed_on(tiny, monkeypatch):
