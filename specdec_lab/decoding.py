@@ -58,10 +58,12 @@ def speculative(
 
     Yields:
         One ``Round`` per target forward; the last carries ``stop_reason``. The prompt is read in the
-        first round's forward. A closed or interrupted generator leaves both models reusable.
+        first round's forward. A closed or interrupted generator leaves both models reusable, and a
+        model used for something else between two rounds reads again what it has forgotten.
 
     Raises:
-        ValueError: for a prompt, budget, draft length or vocabulary that cannot work, by name.
+        ValueError: for a prompt, budget, draft length or vocabulary that cannot work, by name. Like
+            any generator's, errors come with the first round, not with the call.
 
     Source: Leviathan et al. 2023, algorithm 1.
     """
@@ -75,7 +77,7 @@ def speculative(
         draft = _propose(drafter, run, gamma, chooser)
         draft_seconds = clock.lap()
 
-        unread = run.tokens[target.length :]
+        unread = target.rewind_to_match(run.tokens)
         logits = target.extend(unread + draft.tokens, rows=len(draft) + 1)  # [gamma + 1, vocab]
         p = TargetRows(sampling, run.tokens + draft.tokens, logits)
         verdict = verify(p, draft, chooser, trace)
@@ -104,7 +106,7 @@ def autoregressive(
     no_draft = Draft([], torch.zeros(0, target.vocab_size))
     while run.remaining > 0:
         clock = _Stopwatch(target)
-        unread = run.tokens[target.length :]
+        unread = target.rewind_to_match(run.tokens)
         logits = target.extend(unread, rows=1)  # [1, vocab]
         p = TargetRows(sampling, run.tokens, logits)
         verdict = verify(p, no_draft, chooser, trace)
@@ -181,7 +183,7 @@ def generate(
     record = _watch(rounds, max_new_tokens, progress, on_round)
     tokens = [token for one in record for token in one.tokens]
     simulated = drafter is not None and drafter.simulated
-    used_seed = getattr(source, "seed", None)
+    used_seed = source.seed if isinstance(source, SeededChooser) and chooser is None else None
     return Generation(
         prompt_tokens=prompt_tokens,
         tokens=tokens,

@@ -38,10 +38,12 @@ def acceptance_probability(p: float, q: float) -> float:
         q: the draft's probability of x; x was drawn from it, so it cannot be 0.
 
     Raises:
-        ValueError: if ``q`` is not positive.
+        ValueError: if ``q`` is not positive, or ``p`` is NaN.
 
     Source: Leviathan et al. 2023, algorithm 1.
     """
+    if not p >= 0.0:
+        raise ValueError(f"p: got {p}, expected a probability: the target's logits hold NaN")
     if not q > 0.0:
         raise ValueError(
             f"q: got {q} for a token that was drafted, expected a positive probability: "

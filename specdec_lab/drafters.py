@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from specdec_lab.language_model import CausalLM, HFCausalLM
-from specdec_lab.randomness import Chooser, SeededChooser
+from specdec_lab.randomness import Chooser
 from specdec_lab.records import Draft
 from specdec_lab.sampling import Sampling
 
@@ -24,6 +24,12 @@ class Drafter(ABC):
 
     Args:
         vocab_size: width of q; the target's.
+
+    A whole drafter, which always says the same:
+
+        class Parrot(Drafter):
+            def propose(self, prefix, gamma, chooser):
+                return self.certain_draft([42] * gamma)
     """
 
     name = "drafter"
@@ -42,11 +48,13 @@ class Drafter(ABC):
     def propose(self, prefix: Sequence[int], gamma: int, chooser: Chooser) -> Draft:
         """At most ``gamma`` tokens to follow ``prefix``, with the q ``[n, vocab]`` of each.
 
-        Fewer, or none, if the drafter has nothing to propose.
+        Fewer, or none, if the drafter has nothing to propose; more is an error. ``gamma`` may be 0,
+        and near the end of the budget it is less than the draft length that was asked for. Random
+        choices are ``chooser``'s alone. q may lie on any device.
         """
 
-    def _certain(self, tokens: list[int]) -> Draft:
-        """A draft that involved no random choice: each row of q is one-hot."""
+    def certain_draft(self, tokens: list[int]) -> Draft:
+        """A draft of ``tokens`` that involved no random choice: each row of q is one-hot."""
         q = torch.zeros(len(tokens), self.vocab_size)
         if tokens:
             q.scatter_(1, torch.tensor(tokens)[:, None], 1.0)
@@ -92,7 +100,7 @@ class ModelDrafter(Drafter):
             tokens.append(token)
             unread = [token]
         drafted = tokens[len(prefix) :]
-        return Draft(drafted, torch.stack(q_rows)) if q_rows else self._certain(drafted)
+        return Draft(drafted, torch.stack(q_rows)) if q_rows else self.certain_draft(drafted)
 
 
 class LayerSkipDrafter(ModelDrafter):
@@ -130,8 +138,9 @@ class NGramDrafter(Drafter):
     of the text goes on into the draft itself, so that a repeating pattern is continued.
 
     For the same reason the draft is no longer than two to the power of the match: 2 tokens behind a
-    match of one, 32 behind a match of five. One token agrees by accident all the time, and a long
-    draft behind it costs more to verify than it brings; behind five, the text is being copied.
+    match of one, 16 behind a match of four, the whole draft length behind five. One token agrees by
+    accident all the time, and a long draft behind it costs more to verify than it brings; behind five,
+    the text is being copied.
 
     Args:
         vocab_size: the target's.
@@ -164,7 +173,7 @@ class NGramDrafter(Drafter):
         tokens = list(prefix)
         for position in range(source, source + min(gamma, 2**size if size else 0)):
             tokens.append(tokens[position])
-        return self._certain(tokens[len(prefix) :])
+        return self.certain_draft(tokens[len(prefix) :])
 
     def _longest_match(self, prefix: Sequence[int]) -> tuple[int, int]:
         """Where the continuation of the longest, most recent match starts, and how long it is."""
@@ -188,7 +197,9 @@ class NGramDrafter(Drafter):
 class CorruptedDrafter(Drafter):
     """Another drafter made worse on purpose: the quality knob of the speed experiments.
 
-    Each token is drawn from ``(1 - noise) * q + noise * uniform``.
+    Each token is drawn from ``(1 - noise) * q + noise * uniform``; the draft is as long as the other
+    drafter's. A spoilt token makes the other drafter propose anew behind it, so look at the quality of
+    its drafts, not at their cost.
 
     Args:
         drafter: the drafter to spoil.
@@ -203,7 +214,6 @@ class CorruptedDrafter(Drafter):
             raise ValueError(f"noise: got {noise}, expected 0 to 1")
         self.drafter = drafter
         self.noise = noise
-        self._idle = SeededChooser(0)
         self.name = f"corrupted {drafter.name} (noise {noise:g})"
         self.default_gamma = drafter.default_gamma
         self.simulated = drafter.simulated
@@ -212,17 +222,22 @@ class CorruptedDrafter(Drafter):
         self.drafter.begin(sampling)
 
     def propose(self, prefix: Sequence[int], gamma: int, chooser: Chooser) -> Draft:
-        tokens, q_rows = list(prefix), [torch.zeros(0, self.vocab_size)]
-        for _ in range(gamma):
-            # One token at a time, since each has to follow the ones already spoilt. Only the clean q is
-            # of interest; the clean token is drawn for nothing, and so by nobody that matters.
-            clean = self.drafter.propose(tokens, 1, self._idle)
-            if not clean.tokens:
-                break
-            q = (1.0 - self.noise) * clean.q + self.noise / self.vocab_size
-            tokens.append(chooser.sample(q[0]))
-            q_rows.append(q)
-        return Draft(tokens[len(prefix) :], torch.cat(q_rows[1:] or q_rows))
+        tokens, q_rows = list(prefix), list[Tensor]()
+        clean = self.drafter.propose(prefix, gamma, chooser)
+        length, used = len(clean), 0
+        while used < len(clean):
+            token, q = clean.tokens[used], clean.q[used]
+            if self.noise > 0.0 and chooser.accept(self.noise):
+                tokens.append(chooser.sample(torch.full_like(q, 1.0 / self.vocab_size)))
+            else:
+                tokens.append(token)
+            q_rows.append((1.0 - self.noise) * q + self.noise / self.vocab_size)
+            used += 1
+            if tokens[-1] != token:
+                # The rest of the clean draft follows a token that is not there any more.
+                clean = self.drafter.propose(tokens, length - len(q_rows), chooser)
+                used = 0
+        return Draft(tokens[len(prefix) :], torch.stack(q_rows)) if q_rows else clean
 
 
 class ScriptedDrafter(Drafter):
@@ -249,4 +264,4 @@ class ScriptedDrafter(Drafter):
         if self._prompt_length is None:
             self._prompt_length = len(prefix)
         place = len(prefix) - self._prompt_length
-        return self._certain(self._continuation[place : place + gamma])
+        return self.certain_draft(self._continuation[place : place + gamma])

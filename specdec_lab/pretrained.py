@@ -131,7 +131,7 @@ def load_pair(
     if pair is not None or target is None:
         preset_target, preset_draft = PRESETS[pair or "embedded"]
         target, draft = target or preset_target, draft or preset_draft
-    device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    device = _device(device)
     dtype = _dtype(dtype, device)
     tokenizer, target_model = _load("target", target, dtype, device, progress)
     target_lm = HFCausalLM(target_model, name=_title(target))
@@ -171,6 +171,19 @@ def require_same_vocabulary(target: PreTrainedTokenizerBase, draft: PreTrainedTo
 def _title(name: str) -> str:
     """What records call a model: the embedded one by what it is."""
     return find_weights(name).name if name == "embedded" else name
+
+
+def _device(device: str | torch.device | None) -> torch.device:
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ValueError(
+            f"device: got {str(device)!r}, expected one that works here: {reason}"
+        ) from error
+    return torch.device(device)
 
 
 def _dtype(dtype: str | torch.dtype | None, device: torch.device) -> torch.dtype:

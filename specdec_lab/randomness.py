@@ -63,13 +63,26 @@ def invert_cdf(distribution: Tensor, uniform: float) -> int:
 
     Strictly exceeds: a token of probability 0 does not move the sum, so it is never returned, and
     neither is anything else by a ``uniform`` that rounding would push past the total.
+
+    Raises:
+        ValueError: if there is no finite mass to draw from.
     """
     running_sum = distribution.cumsum(dim=-1, dtype=torch.float64)
-    threshold = uniform * float(running_sum[-1])
-    token = int(torch.searchsorted(running_sum, threshold, right=True))
+    total = _total(float(running_sum[-1]))
+    token = int(torch.searchsorted(running_sum, uniform * total, right=True))
     if token < len(distribution):
         return token
     return int(distribution.nonzero()[-1])
+
+
+def _total(mass: float) -> float:
+    """The mass of a distribution, if it is one."""
+    if not 0.0 < mass < float("inf"):
+        raise ValueError(
+            f"distribution: sums to {mass}, expected 1: the logits, after temperature and processors, "
+            "hold NaN or nothing but minus infinity"
+        )
+    return mass
 
 
 class EnumeratingChooser(Chooser):
@@ -91,7 +104,7 @@ class EnumeratingChooser(Chooser):
 
     def sample(self, distribution: Tensor) -> int:
         support = distribution.nonzero().flatten().tolist()
-        total = float(distribution.double().sum())
+        total = _total(float(distribution.double().sum()))
         return self._answer({token: float(distribution[token]) / total for token in support})
 
     def _answer(self, answers: dict[int, float]) -> int:

@@ -142,7 +142,8 @@ class Round:
         """The round as if it had ended with its ``count``-th emitted token (a stop came there)."""
         if count >= len(self.tokens):
             return self
-        return replace(self, positions=self.positions[:count], closing=None, closing_kind=None)
+        kept = self.positions[:count]
+        return replace(self, positions=kept, closing=None, closing_kind=None, closing_top=None)
 
 
 @dataclass(frozen=True)
@@ -152,13 +153,13 @@ class Metrics:
     Args:
         new_tokens: tokens emitted.
         target_forwards: forward passes of the target, the prompt's included; equals the rounds.
-        drafted: tokens proposed and put before the target.
+        drafted: tokens proposed, those behind a rejection included, those cut off by a stop not.
         accepted: drafted tokens that were emitted.
         acceptance_rate: accepted / drafted; None when nothing was drafted.
         block_efficiency: new_tokens / target_forwards, the bonus or replacement token included.
         acceptance_histogram: number of rounds by how many tokens they accepted.
         position_acceptance: at index i, of the rounds that drafted more than i tokens, the share
-            that accepted the token at i.
+            that accepted the token at i. The list ends with the last index that was ever judged.
         conditional_acceptance: the same, of the rounds that *judged* the token at i, that is, that
             accepted everything before it.
         seconds: sum over the rounds; the time a consumer spends between rounds is not in it.
@@ -257,7 +258,7 @@ class Generation:
             tokenizer.
         rounds: the record, one entry per target forward.
         stop_reason: why the run ended.
-        seed: what the random choices were seeded with; None if the caller brought the chooser.
+        seed: repeats the run; None if the caller brought the chooser.
         simulated: True if anything in it was scripted instead of decoded; every view says so.
         provenance: where the numbers come from (see ``specdec_lab.provenance``).
     """

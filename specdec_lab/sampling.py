@@ -32,7 +32,7 @@ class Sampling:
         no_repeat_ngram_size: no n-gram of this size occurs twice.
         processors: further logits processors, applied before temperature and truncation. Each must
             be a function of (prefix, scores) alone: one with a memory of its own would be confused
-            by drafts that are looked at and then rejected.
+            by drafts that are looked at and then rejected. It may write into the scores.
 
     Raises:
         ValueError: for a value outside its range, by name.
@@ -54,6 +54,9 @@ class Sampling:
         for name in ("top_p", "min_p"):
             value = getattr(self, name)
             _require(name, value, value is None or 0.0 < value <= 1.0, "above 0 and at most 1")
+        if callable(self.processors):
+            raise ValueError("processors: got one function, expected a tuple of them: (processor,)")
+        object.__setattr__(self, "processors", tuple(self.processors))
         penalty = self.repetition_penalty
         _require("repetition_penalty", penalty, penalty is None or penalty > 0.0, "above 0")
 
@@ -65,11 +68,11 @@ class Sampling:
     def distribution(self, prefix: Sequence[int], logits: Tensor) -> Tensor:
         """What follows ``prefix``: logits ``[vocab]`` -> the distribution ``[vocab]`` sampled from."""
         scores = self._process(prefix, logits)
-        return one_hot(int(scores.argmax()), like=scores) if self.greedy else softmax(scores)
+        return one_hot(_best(scores)[0], like=scores) if self.greedy else softmax(scores)
 
     def argmax(self, prefix: Sequence[int], logits: Tensor) -> int:
         """The likeliest token after processing; the lowest id on an exact tie."""
-        return int(self._process(prefix, logits).argmax())
+        return _best(self._process(prefix, logits))[0]
 
     @property
     def plain(self) -> bool:
@@ -106,6 +109,19 @@ class Sampling:
         if self.min_p is not None:
             pipeline.append(_warper("MinPLogitsWarper")(self.min_p))
         return pipeline
+
+
+def _best(scores: Tensor) -> list[int]:
+    """The argmax of each row of ``scores [..., vocab]``; the lowest id on an exact tie.
+
+    Raises:
+        ValueError: if a row holds NaN, or leaves no token possible.
+    """
+    highest, tokens = scores.reshape(-1, scores.shape[-1]).max(dim=-1)
+    if not all(value > float("-inf") for value in highest.tolist()):
+        raise ValueError("logits: got NaN or nothing but minus infinity, expected a possible token")
+    best: list[int] = tokens.tolist()
+    return best
 
 
 def _require(name: str, value: object, holds: bool, expected: str) -> None:
@@ -154,5 +170,4 @@ class TargetRows:
 
     @cached_property
     def _plain_argmax(self) -> list[int]:
-        tokens: list[int] = wide(self._logits).argmax(dim=-1).tolist()
-        return tokens
+        return _best(self._logits)

@@ -34,7 +34,7 @@ class Simulation:
         generation: the run; ``simulated`` is set.
         draft_cost: c, assumed: one draft step in target steps.
         gamma: draft length.
-        counted_speedup: tokens over rounds * (1 + gamma * c), counted in this run. Every verifying
+        counted_speedup: tokens over rounds + drafted * c, counted in this run. Every verifying
             forward is taken to cost as much as a one-token forward.
         expected_speedup: what theory says at this run's acceptance rate, on average over many runs.
     """
@@ -72,7 +72,7 @@ def simulate(gamma: int = 4, draft_cost: float = 0.15) -> Simulation:
     )
     generation = replace(generation, text=transcribe(generation.tokens, decode))
     metrics = generation.metrics
-    cost = metrics.target_forwards * (1.0 + gamma * draft_cost)
+    cost = metrics.target_forwards + metrics.drafted * draft_cost
     rate = metrics.accepted / metrics.drafted
     return Simulation(
         generation,

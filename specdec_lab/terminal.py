@@ -28,6 +28,7 @@ class RoundPrinter:
     def __init__(self, console: Console, decode: Decode) -> None:
         self._console = console
         self._transcript = Transcript(decode)
+        self._line_open = True
 
     def legend(self) -> Text:
         """One line that explains the signs."""
@@ -43,6 +44,8 @@ class RoundPrinter:
     def show(self, one: Round) -> None:
         """Print what a round emitted, on the same line as the text so far."""
         self._write(self.marked_text(one))
+        if one.stop_reason is not None:
+            self.finish()
 
     def marked_text(self, one: Round) -> Text:
         """What a round emitted, with its signs and colours."""
@@ -54,9 +57,11 @@ class RoundPrinter:
         return line
 
     def finish(self) -> None:
-        """Print what is left of an unfinished character, and end the line."""
-        self._write(Text(self._transcript.finish()))
-        self._console.print()
+        """Print what is left of an unfinished character and end the line, if the last round did not."""
+        if self._line_open:
+            self._write(Text(self._transcript.finish()))
+            self._console.print()
+            self._line_open = False
 
     def _write(self, text: Text) -> None:
         self._console.print(text, end="", soft_wrap=True, highlight=False)
@@ -108,7 +113,7 @@ def demo_table(demo: Demo) -> Table:
     if baseline is not None:
         plain = _number(baseline.metrics.tokens_per_second, "{:.1f}")
         table.add_row("  target alone, cached", plain)
-    table.add_row("speedup, measured", _number(demo.speedup, "{:.2f} x"), style="bold")
+    table.add_row("speedup, measured", _speedup(demo), style="bold")
     table.add_row("first token after", _milliseconds(metrics.time_to_first_token))
     table.add_row(
         "median round",
@@ -148,7 +153,16 @@ def _add_counts(table: Table, metrics: Metrics) -> None:
     table.add_row("drafted tokens accepted", f"{metrics.accepted} of {metrics.drafted} ({rate})")
 
 
+def _speedup(demo: Demo) -> str:
+    speedup, limit = demo.speedup, demo.speculative.metrics.block_efficiency
+    if speedup is not None and limit is not None and speedup > 1.05 * limit:
+        return f"{speedup:.2f} x, more than the block efficiency: the machine was busy; run it again"
+    return _number(speedup, "{:.2f} x")
+
+
 def _verdict(demo: Demo) -> str:
+    if not demo.speculative.tokens:
+        return "-"
     if demo.matches_target is None:
         return "not comparable token by token: sampled"
     if demo.matches_target:

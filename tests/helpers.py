@@ -50,20 +50,16 @@ def near_twin(architecture: str) -> HFCausalLM:
     return twin
 
 
-class ForcedChooser(Chooser):
-    """Every uniform number is the same given one."""
+class ForcedChooser(SeededChooser):
+    """The usual chooser, but every uniform number is the same given one."""
 
     def __init__(self, uniform: float) -> None:
-        self._uniform = uniform
+        super().__init__(0)
+        self._forced = uniform
 
-    def accept(self, probability: float) -> bool:
-        self.last_uniform = self._uniform
-        return self._uniform < probability
-
-    def sample(self, distribution: torch.Tensor) -> int:
-        from specdec_lab.randomness import invert_cdf
-
-        return invert_cdf(distribution, self._uniform)
+    def uniform(self) -> float:
+        self.last_uniform = self._forced
+        return self._forced
 
 
 class CountingChooser(SeededChooser):

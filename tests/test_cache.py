@@ -9,6 +9,7 @@ from specdec_lab.cache_check import CacheMismatch, CheckedLM
 from specdec_lab.decoding import autoregressive, generate, speculative
 from specdec_lab.drafters import LayerSkipDrafter, ModelDrafter, NGramDrafter, ScriptedDrafter
 from specdec_lab.language_model import CannotRewind, HFCausalLM, TableLM
+from specdec_lab.randomness import SeededChooser
 from specdec_lab.sampling import Sampling
 
 ARCHITECTURES = ["llama", "gpt2", "qwen3", "mistral"]
@@ -130,6 +131,23 @@ def test_a_closed_generator_leaves_models_reusable():
     next(rounds)
     rounds.close()
     assert tokens_of(speculative(target, drafter, PROMPT, max_new_tokens=20, gamma=4)) == expected
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(1.0)])
+def test_models_used_for_something_else_between_two_rounds_read_again(sampling):
+    target, drafter = tiny_lm(), ModelDrafter(near_twin("llama"))
+    options = {"max_new_tokens": 16, "gamma": 3, "sampling": sampling}
+    other = {"drafter": drafter, "max_new_tokens": 2, "sampling": sampling}
+
+    def run(between):
+        tokens = []
+        for one in speculative(target, drafter, PROMPT, chooser=SeededChooser(2), **options):
+            tokens += one.tokens
+            between()
+        return tokens
+
+    undisturbed = run(lambda: None)
+    assert run(lambda: generate(target, [9, 8, 7, 6, 5, 4, 3, 2, 1], **other)) == undisturbed
 
 
 def test_an_interrupted_forward_leaves_models_reusable():

@@ -75,6 +75,8 @@ def test_acceptance_of_an_impossible_draft_is_refused():
         acceptance_probability(0.5, 0.0)
     with pytest.raises(ValueError, match="q: got nan"):
         acceptance_probability(0.5, float("nan"))
+    with pytest.raises(ValueError, match="p: got nan"):
+        acceptance_probability(float("nan"), 0.5)
 
 
 def test_half_precision_logits_become_float32_probabilities():

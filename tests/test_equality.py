@@ -12,6 +12,7 @@ from specdec_lab.drafters import (
     NGramDrafter,
     ScriptedDrafter,
 )
+from specdec_lab.randomness import SeededChooser
 
 PROMPTS = [[3], [1, 2, 3, 1, 2, 3, 1], [30, 4, 4, 4, 19, 22]]
 DRAFTERS = {
@@ -82,6 +83,17 @@ def test_noise_is_a_knob_on_agreement(noise, agreement):
     made = generate(target, PROMPTS[1], drafter=drafter, gamma=2, max_new_tokens=40, seed=0)
     rate = made.metrics.acceptance_rate
     assert rate == 1.0 if agreement == 1.0 else rate <= agreement
+
+
+def test_noise_changes_the_tokens_and_not_the_length_of_a_draft():
+    text, inner = [*range(1, 10), 2], NGramDrafter(50)
+    clean = inner.propose(text, 24, None)
+    same = CorruptedDrafter(NGramDrafter(50), 0.0).propose(text, 24, SeededChooser(0))
+    assert same.tokens == clean.tokens
+    noisy = CorruptedDrafter(NGramDrafter(50), 1.0).propose(text, 24, SeededChooser(0))
+    assert noisy.tokens != clean.tokens
+    assert len(noisy) <= len(clean)
+    assert torch.allclose(noisy.q, torch.tensor(1 / 50))
 
 
 @pytest.mark.parametrize("noise", [-0.1, 1.5])

@@ -60,6 +60,7 @@ def test_nothing_follows_an_end_token_at_any_place_of_the_draft(place, gamma):
 def test_tokens_behind_an_accepted_end_token_are_not_counted():
     (one,) = decode(6, max_new_tokens=16, stop=StopRule([REST[2]]))
     assert (one.drafted, one.accepted, one.closing, one.closing_kind) == (3, 3, None, None)
+    assert one.fed == 1 + 3  # they were not even verified
 
 
 def test_the_first_of_several_end_tokens_ends_it():
@@ -169,7 +170,7 @@ def test_arguments_that_cannot_work_are_refused_by_name(options, message):
 def test_a_drafter_that_proposes_too_much_is_refused():
     class Chatty(Drafter):
         def propose(self, prefix, gamma, chooser) -> Draft:
-            return self._certain([1] * (gamma + 1))
+            return self.certain_draft([1] * (gamma + 1))
 
     with pytest.raises(ValueError, match="drafter: proposed 3 tokens, expected at most 2"):
         list(speculative(TARGET, Chatty(256), PROMPT, max_new_tokens=9, gamma=2))

@@ -87,6 +87,8 @@ def test_a_model_that_is_not_there_is_named(folders, tmp_path):
     [
         ({"pair": "nonsense"}, "pair: got 'nonsense', expected one of embedded, smollm2, qwen3"),
         ({"pair": "qwen3", "draft": "x"}, "pair: got 'qwen3' beside target or draft"),
+        ({"target": "x", "device": "cuda:99"}, "device: got 'cuda:99', expected one that works here"),
+        ({"target": "x", "device": "toaster"}, "device: got 'toaster', expected one that works here"),
         ({"target": "x", "dtype": "int3"}, "dtype: got 'int3', expected one of float32"),
     ],
 )

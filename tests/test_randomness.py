@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from helpers import ForcedChooser, law_of
+from helpers import law_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,10 +26,14 @@ def test_a_chooser_remembers_the_uniform_it_drew():
     assert accepted == (chooser.last_uniform < 0.5)
 
 
-def test_acceptance_is_strict():
-    assert not ForcedChooser(0.0).accept(0.0)
-    assert ForcedChooser(JUST_BELOW_ONE).accept(1.0)
-    assert not ForcedChooser(0.5).accept(0.5)
+@pytest.mark.parametrize(
+    ("uniform", "probability", "accepted"),
+    [(0.0, 0.0, False), (JUST_BELOW_ONE, 1.0, True), (0.5, 0.5, False), (0.49, 0.5, True)],
+)
+def test_acceptance_is_strict(monkeypatch, uniform, probability, accepted):
+    chooser = SeededChooser(0)
+    monkeypatch.setattr(chooser, "uniform", lambda: uniform)
+    assert chooser.accept(probability) is accepted
 
 
 @given(

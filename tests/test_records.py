@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from specdec_lab.decoding import generate
 from specdec_lab.drafters import ModelDrafter, ScriptedDrafter
 from specdec_lab.language_model import TableLM
+from specdec_lab.randomness import SeededChooser
 from specdec_lab.records import Position, Round, Seconds, measure
 from specdec_lab.sampling import Sampling
 
@@ -124,6 +125,14 @@ def test_a_trace_records_the_tops_at_every_position():
     assert all(len(one.top.p) == len(one.top.q) == 4 for one in judged)
     assert all(one.top.residual for one in judged)
     assert all(o.closing_top for o in made.rounds if o.closing_kind in ("bonus", "plain"))
+
+
+def test_only_a_seed_that_repeats_the_run_is_reported():
+    options = {"max_new_tokens": 3, "sampling": Sampling(1.0)}
+    assert generate(tiny_lm(), [1], seed=3, **options).seed == 3
+    assert generate(tiny_lm(), [1], chooser=SeededChooser(3), **options).seed is None
+    fresh = generate(tiny_lm(), [1], **options)
+    assert generate(tiny_lm(), [1], seed=fresh.seed, **options).tokens == fresh.tokens
 
 
 def test_records_are_plain_enough_for_json():

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from specdec_lab.randomness import SeededChooser
 from specdec_lab.sampling import Sampling, TargetRows
 
 LOGITS = torch.tensor([0.5, 0.3, 0.2]).log()
@@ -91,6 +92,21 @@ def test_rows_are_processed_only_when_asked_for():
     rows = TargetRows(Sampling(1.0, processors=(note,)), [0, 1, 2, 0], torch.zeros(4, 3))
     _ = rows[1]
     assert seen == [2]
+
+
+@pytest.mark.parametrize("logits", [[float("nan"), 0.0], [float("-inf")] * 2])
+def test_logits_that_leave_no_token_are_refused(logits):
+    row = torch.tensor(logits)
+    with pytest.raises(ValueError, match="logits: got NaN or nothing but minus infinity"):
+        Sampling(0.0).argmax([0], row)
+    with pytest.raises(ValueError, match="distribution: sums to nan"):
+        SeededChooser(0).sample(Sampling(1.0).distribution([0], row))
+
+
+def test_processors_may_be_a_list_but_not_a_function():
+    assert Sampling(processors=[lambda ids, scores: -scores]).argmax([0], LOGITS) == 2
+    with pytest.raises(ValueError, match="processors: got one function, expected a tuple"):
+        Sampling(processors=lambda ids, scores: scores)
 
 
 @pytest.mark.parametrize(

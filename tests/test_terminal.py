@@ -46,6 +46,8 @@ def test_a_streamed_run_says_where_each_token_came_from():
     printer = RoundPrinter(console, byte_decode)
     for one in made.rounds:
         printer.show(one)
+    # The last round ends the line: a progress bar that follows must not write over the text.
+    assert console.file.getvalue().endswith("\n")
     printer.finish()
     assert console.file.getvalue() == "«bcd»+e«f»~g«h»+i\n"
 

@@ -62,7 +62,11 @@ def test_the_scripted_run_is_the_documented_one():
 
 @pytest.mark.parametrize("gamma", [1, 2, 3, 6, 9, 20])
 def test_the_script_plays_at_any_draft_length(gamma):
-    assert simulate(gamma).generation.text == "".join(CONTINUATION)
+    simulation = simulate(gamma)
+    metrics = simulation.generation.metrics
+    assert simulation.generation.text == "".join(CONTINUATION)
+    cost = metrics.target_forwards + 0.15 * metrics.drafted
+    assert simulation.counted_speedup == pytest.approx(9 / cost)
 
 
 def test_a_script_without_drafts_is_refused():
