@@ -48,8 +48,12 @@ lab: $(COURSE)
 demo: $(COURSE)
 	@echo "==> Looking for the model's weights (fetched and converted once, about a minute)"
 	@$(BIN)/specdec-lab models fetch
-	@echo "==> Decoding (half a minute)"
+	@echo "==> Decoding a prompt with nothing in it to look up (20 seconds)"
 	@$(BIN)/specdec-lab demo
+	@echo
+	@echo "==> Decoding a prompt that asks for a copy (20 seconds)"
+	@$(BIN)/specdec-lab demo --chat --prompt \
+		"Repeat this text exactly as it is: Heat the oven to 200 degrees. Cut the onions into thin rings and fry them in butter until they are brown."
 
 test: $(DEV)
 	@echo "==> Looking for the model's weights (fetched and converted once, about a minute)"

@@ -11,9 +11,12 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from specdec_lab import __version__
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DEFAULT_PROMPT = "The capital of France is"
 DRAFTERS = ("ngram", "layerskip", "model", "corrupted", "scripted")
@@ -91,8 +94,8 @@ def _add_demo(commands: argparse._SubParsersAction[OneLineParser]) -> None:
     sampling.add_argument("--temperature", type=float, default=0.0, metavar="T", help="(0: greedy)")
     sampling.add_argument("--top-p", type=float, metavar="P", help="keep the likeliest mass P")
     sampling.add_argument("--top-k", type=int, metavar="K", help="keep the K likeliest tokens")
-    sampling.add_argument("--seed", type=int, metavar="S", help="repeat a sampled run exactly")
-    sampling.add_argument("--max-new-tokens", type=_count, default=64, metavar="N", help="(64)")
+    sampling.add_argument("--seed", type=_count, metavar="S", help="repeat a sampled run exactly")
+    sampling.add_argument("--max-new-tokens", type=_count, metavar="N", help="(64)")
 
 
 def _add_models(commands: argparse._SubParsersAction[OneLineParser]) -> None:
@@ -117,7 +120,7 @@ def _count(text: str) -> int:
         value = int(text)
     except ValueError:
         value = -1
-    if value < 0:
+    if not 0 <= value < 2**63:
         raise argparse.ArgumentTypeError(f"got {text!r}, expected a whole number of 0 or more")
     return value
 
@@ -128,8 +131,7 @@ def _run_demo(options: argparse.Namespace) -> int:
     console = Console()
     if options.drafter == "scripted":
         return _run_scripted(options, console)
-    if options.drafter == "model" and options.draft is None:
-        raise ValueError("--drafter model: expected a draft model, given with --draft")
+    _refuse_options_without_effect(options)
     prompt = DEFAULT_PROMPT if options.prompt is None else options.prompt
 
     from specdec_lab.demo import run_demo
@@ -162,7 +164,7 @@ def _run_demo(options: argparse.Namespace) -> int:
         gamma=options.gamma,
         sampling=sampling,
         seed=options.seed,
-        max_new_tokens=options.max_new_tokens,
+        max_new_tokens=64 if options.max_new_tokens is None else options.max_new_tokens,
         on_round=None if options.json else printer.show,
         progress=not options.json,
     )
@@ -175,12 +177,26 @@ def _run_demo(options: argparse.Namespace) -> int:
     return 0
 
 
-def _run_scripted(options: argparse.Namespace, console: object) -> int:
-    unused = [f"--{name}" for name in ("prompt", "target", "draft", "chat") if getattr(options, name)]
-    if unused:
-        raise ValueError(f"{unused[0]}: expected none with --drafter scripted, which plays a script")
+def _refuse_options_without_effect(options: argparse.Namespace) -> None:
+    """A user who gives an option expects it to do something."""
+    if options.drafter == "model" and options.draft is None:
+        raise ValueError("--drafter model: expected a draft model, given with --draft")
+    if options.prompt == "":
+        raise ValueError("--prompt: got an empty text, expected at least one token")
+    for name, drafter in (("layers", "layerskip"), ("noise", "corrupted")):
+        if getattr(options, name) is not None and options.drafter != drafter:
+            raise ValueError(f"--{name}: expected --drafter {drafter}, which alone uses it")
+    for name in ("top_p", "top_k"):
+        if getattr(options, name) is not None and options.temperature == 0.0:
+            flag = "--" + name.replace("_", "-")
+            raise ValueError(f"{flag}: expected a --temperature above 0; at 0 decoding is greedy")
 
-    from rich.console import Console
+
+def _run_scripted(options: argparse.Namespace, console: Console) -> int:
+    for name in ("prompt", "target", "draft", "chat", "temperature", "max_new_tokens"):
+        if getattr(options, name):
+            flag = "--" + name.replace("_", "-")
+            raise ValueError(f"{flag}: expected none with --drafter scripted, which plays a script")
 
     from specdec_lab.demo import simulated_demo
     from specdec_lab.simulation import PROMPT, decode, simulate
@@ -190,7 +206,6 @@ def _run_scripted(options: argparse.Namespace, console: object) -> int:
     if options.json:
         print(json.dumps(simulated_demo(simulation).to_json(), ensure_ascii=False))
         return 0
-    console = Console()
     printer = RoundPrinter(console, decode)
     console.print(printer.legend())
     console.print("\nSIMULATED  " + "".join(PROMPT), end="", style="dim")
