@@ -201,6 +201,18 @@ def test_layer_skip_drafts_what_its_layers_would_without_any_cache():
     assert made == expected[-3:]
 
 
+def test_layer_skip_reads_only_what_the_target_has_not_read(monkeypatch):
+    target = tiny_lm()
+    drafter = LayerSkipDrafter(target, 2)
+    assert drafter.propose(PROMPT, 3, None).tokens == []  # nothing has been read yet
+    target.extend(PROMPT)
+    read = []
+    extend = drafter.model.extend
+    monkeypatch.setattr(drafter.model, "extend", lambda t, rows: read.append(len(t)) or extend(t, rows))
+    drafter.propose([*PROMPT, 3], 3, None)
+    assert read == [1, 1, 1]
+
+
 @pytest.mark.parametrize("layers", [0, 3, 7])
 def test_layer_skip_of_no_or_all_layers_is_refused(layers):
     with pytest.raises(ValueError, match=f"layers: got {layers}, expected 1 to 2 of the 3"):

@@ -102,6 +102,16 @@ def test_end_tokens_and_changing_draft_lengths_keep_the_law(drafter):
     assert {len(tokens) for tokens in law} == {1, 2, 3}
 
 
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+def test_a_twin_of_the_target_is_always_accepted_whatever_is_done_to_the_logits(sampling):
+    # Both sides must process their logits once, and with the prefix of the position: then q is p.
+    twin = ModelDrafter(TableLM.random(VOCAB, order=2, seed=1))
+    options = {"max_new_tokens": 12, "gamma": 4, "sampling": SAMPLINGS[sampling]}
+    for seed in range(5):
+        rounds = list(speculative(TARGET, twin, PROMPT, chooser=SeededChooser(seed), **options))
+        assert all(one.accepted == one.drafted for one in rounds)
+
+
 class LyingDrafter(Drafter):
     """Draws from a sharpened q and hands over the plain one (temperature on one side only)."""
 
