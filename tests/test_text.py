@@ -41,6 +41,10 @@ def test_a_stop_string_inside_a_token_cuts_the_token():
     assert transcript.finish() == ""
 
 
+def test_of_two_stop_strings_in_one_token_the_first_to_be_completed_cuts():
+    assert transcribe([0], lambda tokens: "one. two! three" if tokens else "", ["!", "."]) == "one."
+
+
 def test_a_leading_space_that_a_tokenizer_drops_is_not_dropped_in_the_middle():
     words = ["▁one", "▁two", "▁three"]
 
