@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import perf_counter
+from typing import Any
 
 import torch
 from tqdm.auto import tqdm
@@ -156,34 +157,22 @@ def generate(
     prompt_tokens = encode(tokenizer, prompt, chat)
     decode = decoder(tokenizer) if tokenizer is not None else None
     stop = StopRule(target.end_ids if end_ids is None else end_ids, stop_strings, decode)
-    source = chooser or SeededChooser(seed)
-    sampling = sampling or Sampling()
+    seeded = SeededChooser(seed)
+    options: dict[str, Any] = {
+        "max_new_tokens": max_new_tokens,
+        "sampling": sampling,
+        "chooser": chooser or seeded,
+        "stop": stop,
+        "trace": trace,
+    }
     if drafter is None:
-        rounds = autoregressive(
-            target,
-            prompt_tokens,
-            max_new_tokens=max_new_tokens,
-            sampling=sampling,
-            chooser=source,
-            stop=stop,
-            trace=trace,
-        )
+        rounds = autoregressive(target, prompt_tokens, **options)
     else:
-        rounds = speculative(
-            target,
-            drafter,
-            prompt_tokens,
-            max_new_tokens=max_new_tokens,
-            gamma=gamma,
-            sampling=sampling,
-            chooser=source,
-            stop=stop,
-            trace=trace,
-        )
+        rounds = speculative(target, drafter, prompt_tokens, gamma=gamma, **options)
     record = _watch(rounds, max_new_tokens, progress, on_round)
     tokens = [token for one in record for token in one.tokens]
     simulated = drafter is not None and drafter.simulated
-    used_seed = source.seed if isinstance(source, SeededChooser) and chooser is None else None
+    used_seed = seeded.seed if chooser is None else None
     return Generation(
         prompt_tokens=prompt_tokens,
         tokens=tokens,
