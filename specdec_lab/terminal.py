@@ -81,7 +81,9 @@ def rounds_table(generation: Generation, decode: Decode) -> Table:
 
     A simulation has no column of times.
     """
-    table = Table("round", "read", "drafted", "then")
+    table = Table("round", "read")
+    table.add_column("drafted", max_width=44)  # so that the table fits the width of a notebook
+    table.add_column("then")
     if not generation.simulated:
         table.add_column("ms", justify="right")
     for number, one in enumerate(generation.rounds, start=1):
