@@ -47,19 +47,29 @@ Contender = Callable[[], int]
 """Decodes once and returns how many tokens it made."""
 
 
-def interleaved(contenders: dict[str, Contender], repeats: int, label: str) -> dict[str, float]:
-    """Median seconds per token of each contender, run in turns after one warm-up each."""
-    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+def seconds_per_token(contender: Contender) -> float:
+    """Wall-clock seconds of one run over the tokens it made."""
+    started = perf_counter()
+    tokens = contender()
+    return (perf_counter() - started) / tokens
+
+
+def interleaved(
+    contenders: dict[str, Contender],
+    repeats: int,
+    label: str,
+    measure: Callable[[Contender], float] = seconds_per_token,
+) -> dict[str, float]:
+    """Median of a measure of each contender, run in turns after one warm-up each."""
+    measured: dict[str, list[float]] = {name: [] for name in contenders}
     with tqdm(total=(repeats + 1) * len(contenders), desc=label, leave=False) as bar:
         for repeat in range(repeats + 1):
             for name, contender in contenders.items():
-                started = perf_counter()
-                tokens = contender()
-                elapsed = perf_counter() - started
+                value = measure(contender)
                 if repeat > 0:
-                    seconds[name].append(elapsed / tokens)
+                    measured[name].append(value)
                 bar.update()
-    return {name: median(times) for name, times in seconds.items()}
+    return {name: median(values) for name, values in measured.items()}
 
 
 def ours(target: HFCausalLM, ids: list[int], budget: int, **options: Any) -> Contender:
@@ -150,7 +160,16 @@ class ForwardClock:
 def loop_overhead(repeats: int) -> list[dict[str, Any]]:
     """Milliseconds per round outside the models' forward passes."""
     target, draft = million_parameters(seed=0), million_parameters(seed=1)
-    clocks = {"target": ForwardClock(target), "draft": ForwardClock(draft)}
+    target_clock, draft_clock = ForwardClock(target), ForwardClock(draft)
+
+    def milliseconds_per_round(contender: Contender) -> float:
+        for clock in (target_clock, draft_clock):
+            clock.seconds, clock.calls = 0.0, 0
+        started = perf_counter()
+        contender()
+        outside = perf_counter() - started - target_clock.seconds - draft_clock.seconds
+        return 1000.0 * outside / target_clock.calls
+
     lm, drafter = HFCausalLM(target), ModelDrafter(HFCausalLM(draft))
     ids, gamma, budget = list(range(1, 33)), 4, 96
     draft.generation_config.num_assistant_tokens = gamma
@@ -167,25 +186,9 @@ def loop_overhead(repeats: int) -> list[dict[str, Any]]:
                 target, ids, budget, assistant_model=draft, do_sample=do_sample, eos_token_id=None
             ),
         }
-        rows.append({"mode": mode, **_per_round(contenders, clocks, repeats)})
+        times = interleaved(contenders, repeats, f"loop overhead, {mode}", milliseconds_per_round)
+        rows.append({"mode": mode} | {f"{name} [ms per round]": ms for name, ms in times.items()})
     return rows
-
-
-def _per_round(
-    contenders: dict[str, Contender], clocks: dict[str, ForwardClock], repeats: int
-) -> dict[str, float]:
-    milliseconds: dict[str, list[float]] = {name: [] for name in contenders}
-    for repeat in range(repeats + 1):
-        for name, contender in contenders.items():
-            for clock in clocks.values():
-                clock.seconds, clock.calls = 0.0, 0
-            started = perf_counter()
-            contender()
-            wall = perf_counter() - started
-            inside = sum(clock.seconds for clock in clocks.values())
-            if repeat > 0:
-                milliseconds[name].append(1000.0 * (wall - inside) / clocks["target"].calls)
-    return {f"{name} [ms per round]": median(times) for name, times in milliseconds.items()}
 
 
 def million_parameters(seed: int) -> PreTrainedModel:

@@ -213,8 +213,9 @@ class _Run:
         self.tokens = list(prompt)
         self.rounds: list[Round] = []
         self.remaining, self._budget_reason = _budget(target, self.tokens, max_new_tokens)
-        self.end_ids = stop.end_ids if stop else frozenset[int]()
-        self._watch = (stop or StopRule()).watch()
+        stop = stop or StopRule()
+        self.end_ids = stop.end_ids
+        self._watch = stop.watch()
         target.reset()
 
     def commit(
@@ -226,10 +227,8 @@ class _Run:
         clock: _Stopwatch,
     ) -> Round:
         """Take over a verdict's tokens up to a stop, and rewind the cache to all but the last."""
-        accepted = [position.token for position in verdict.positions if position.accepted]
-        emitted = [*accepted, verdict.closing]
-        count, reason = self._watch.read(emitted)
-        self.tokens += emitted[:count]
+        count, reason = self._watch.read(verdict.tokens)
+        self.tokens += verdict.tokens[:count]
         self.target.rewind(len(self.tokens) - 1)
         self.remaining = 0 if reason else self.remaining - count
         if self.remaining == 0 and reason is None:

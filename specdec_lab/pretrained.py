@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.utils import logging
 
 from specdec_lab.decoding import generate
 from specdec_lab.drafters import (
@@ -25,7 +26,7 @@ from specdec_lab.drafters import (
 )
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.records import Generation
-from specdec_lab.weights import ALL_WEIGHTS, fetch, find_weights, transformers_bars_hidden
+from specdec_lab.weights import ALL_WEIGHTS, fetch, find_weights
 
 PRESETS = {
     "embedded": ("embedded", None),
@@ -203,7 +204,7 @@ def _load(
     embedded = name == "embedded" or name in ALL_WEIGHTS
     where = str(fetch(find_weights(name), progress=progress)) if embedded else name
     try:
-        with nullcontext() if progress else transformers_bars_hidden():
+        with nullcontext() if progress else _transformers_bars_hidden():
             tokenizer = AutoTokenizer.from_pretrained(where)
             model = AutoModelForCausalLM.from_pretrained(where, dtype=dtype)
     except (OSError, ValueError) as error:
@@ -212,3 +213,15 @@ def _load(
             f"{role}: got {name!r}, expected a local folder or a hub name with a causal LM: {reason}"
         ) from error
     return tokenizer, model.to(device)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _transformers_bars_hidden() -> Iterator[None]:
+    """transformers' own progress bars off for a while."""
+    were_on = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if were_on:
+            logging.enable_progress_bar()

@@ -130,13 +130,17 @@ class Round:
 
     @property
     def accepted(self) -> int:
-        return sum(position.accepted is True for position in self.positions)
+        return len(self.accepted_tokens)
+
+    @property
+    def accepted_tokens(self) -> list[int]:
+        """The drafted tokens that were kept, in order."""
+        return [position.token for position in self.positions if position.accepted]
 
     @property
     def tokens(self) -> list[int]:
         """The emitted tokens: those accepted, then the closing one."""
-        accepted = [position.token for position in self.positions if position.accepted]
-        return accepted if self.closing is None else [*accepted, self.closing]
+        return self.accepted_tokens + ([] if self.closing is None else [self.closing])
 
     def cut(self, count: int) -> Round:
         """The round as if it had ended with its ``count``-th emitted token (a stop came there)."""

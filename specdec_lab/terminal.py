@@ -49,8 +49,9 @@ class RoundPrinter:
 
     def marked_text(self, one: Round) -> Text:
         """What a round emitted, with its signs and colours."""
-        accepted = [position.token for position in one.positions if position.accepted]
-        line = marked("".join(map(self._transcript.push, accepted)), OPEN, CLOSE, ACCEPTED_STYLE)
+        line = marked(
+            "".join(map(self._transcript.push, one.accepted_tokens)), OPEN, CLOSE, ACCEPTED_STYLE
+        )
         if one.closing is not None and one.closing_kind is not None:
             piece = self._transcript.push(one.closing)
             line += marked(piece, SIGN[one.closing_kind], "", STYLE[one.closing_kind])
@@ -95,9 +96,10 @@ def rounds_table(generation: Generation, decode: Decode) -> Table:
 
 
 def _drafted(one: Round, decode: Decode) -> Text:
-    accepted = [position.token for position in one.positions if position.accepted]
     dropped = [position.token for position in one.positions if not position.accepted]
-    return marked(decode(accepted), OPEN, CLOSE, ACCEPTED_STYLE) + Text(decode(dropped), "strike red")
+    return marked(decode(one.accepted_tokens), OPEN, CLOSE, ACCEPTED_STYLE) + Text(
+        decode(dropped), "strike red"
+    )
 
 
 def _closing(one: Round, decode: Decode) -> Text:

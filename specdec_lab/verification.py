@@ -29,6 +29,11 @@ class Verdict:
     closing_kind: Closing
     closing_top: Top | None = None
 
+    @property
+    def tokens(self) -> list[int]:
+        """What it emits: the accepted tokens, then the closing one."""
+        return [position.token for position in self.positions if position.accepted] + [self.closing]
+
 
 Verifier = Callable[[TargetRows, Draft, Chooser, bool], Verdict]
 """(p at each position, the draft, the source of choices, whether to trace) -> the verdict."""

@@ -136,7 +136,7 @@ def problems(weights: Weights, *, thorough: bool = False) -> list[str]:
     """What is wrong with the cached model, one line per problem; empty if nothing is.
 
     Sizes and times of change are always compared with the manifest; a checksum is computed for a file
-    that was touched since, or for every file if ``thorough`` (about two seconds).
+    that was touched since, or for every file if ``thorough`` (about a second).
     """
     manifest_file = weights.folder / MANIFEST
     try:
@@ -375,17 +375,3 @@ def _full_disk_explained() -> Iterator[None]:
             f"{home()}: the disk filled up; nothing was kept. Free about 1 GB, or set "
             "SPECDEC_LAB_HOME to a folder on a larger disk"
         ) from error
-
-
-@contextmanager
-def transformers_bars_hidden() -> Iterator[None]:
-    """transformers' own progress bars off for a while: they would tear up the one shown here."""
-    from transformers.utils import logging
-
-    were_on = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if were_on:
-            logging.enable_progress_bar()

@@ -10,8 +10,6 @@ from specdec_lab.drafters import Drafter
 from specdec_lab.language_model import CausalLM, HFCausalLM
 from specdec_lab.randomness import Chooser, SeededChooser, enumerate_outcomes
 from specdec_lab.records import Draft, Round
-from specdec_lab.sampling import TargetRows
-from specdec_lab.verification import Verdict
 
 Law = dict[tuple[int, ...], float]
 
@@ -120,6 +118,3 @@ def decoded_law(target: CausalLM, drafter: Drafter | None, prompt: list[int], **
 def byte_decode(tokens: list[int]) -> str:
     """A tokenizer of single bytes: characters beyond ASCII span tokens."""
     return bytes(tokens).decode("utf-8", errors="replace")
-
-
-Verifier = Callable[[TargetRows, Draft, Chooser, bool], Verdict]

@@ -84,6 +84,17 @@ def test_a_wrong_cache_is_caught():
         CheckedLM(target).extend([1])
 
 
+def test_audit_mode_stands_in_for_the_model_it_checks():
+    target = tiny_lm()
+    end = plain(target)[3]
+    target.end_ids = frozenset([end])
+    made, real = (generate(model, PROMPT, max_new_tokens=20) for model in (CheckedLM(target), target))
+    assert made.tokens == real.tokens
+    assert made.stop_reason == "end token"
+    described = ("target", "device", "dtype")
+    assert [made.provenance[key] for key in described] == [real.provenance[key] for key in described]
+
+
 def test_a_window_that_slid_past_the_prompt_is_still_rewound():
     target = tiny_lm("mistral")  # a window of 8
     checked = CheckedLM(target)

@@ -55,7 +55,7 @@ def test_cached_logits_equal_uncached_ones_every_round(pair):
     drafter = pair.drafter("ngram")
     rounds = list(speculative(checked, drafter, tokens, max_new_tokens=24, gamma=5))
     assert sum(one.drafted - one.accepted for one in rounds) > 0  # there was something to rewind
-    assert checked.largest_difference < 2e-3  # 3e-4 measured, on logits of size 10 to 30
+    assert checked.largest_difference < 2e-3  # at most 8e-5 was seen, on logits of up to 30
     assert checked.near_ties == []
 
 
