@@ -1,0 +1,134 @@
+"""Measure: a time that can be trusted, the cost of verifying, and what this machine can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+
+import torch
+from tqdm.auto import tqdm
+
+from specdec_lab.language_model import CausalLM, HFCausalLM
+
+
+def nothing() -> None:
+    """The ``synchronize`` of a device that is never behind, such as a CPU."""
+
+
+def median_seconds(
+    run: Callable[[], object],
+    repeats: int = 7,
+    warmup: int = 2,
+    clock: Callable[[], float] = perf_counter,
+    synchronize: Callable[[], object] = nothing,
+) -> float:
+    """The median time of ``run()`` in seconds.
+
+    Args:
+        run: what to time.
+        repeats: how many runs are timed.
+        warmup: how many runs go before, untimed: the first ones pay for what happens only once.
+        clock: reads the time in seconds.
+        synchronize: waits until the device has finished. A GPU works behind the program's back: without
+            this, the clock sees how long it takes to *ask* for the work.
+    """
+    for _ in range(warmup):
+        run()
+    times = []
+    for _ in range(repeats):
+        synchronize()
+        started = clock()
+        run()
+        synchronize()
+        times.append(clock() - started)
+    return median(times)
+
+
+def verification_cost(
+    model: CausalLM,
+    tokens: Sequence[int],
+    lengths: Sequence[int],
+    seconds_of: Callable[[Callable[[], object]], float],
+    progress: bool = False,
+) -> dict[int, float]:
+    """v(n) for each n in ``lengths``: time of a forward over n tokens / over one.
+
+    Args:
+        model: has read its context; it is left as it was.
+        tokens: what to read behind it; the first n of them, and one for the comparison.
+        lengths: the values of n.
+        seconds_of: times a call, such as ``median_seconds``.
+        progress: show a bar.
+    """
+    context = model.length
+
+    def read(count: int) -> float:
+        def forward() -> None:
+            model.extend(tokens[:count])
+            model.rewind(context)
+
+        return seconds_of(forward)
+
+    one = read(1)
+    return {n: read(n) / one for n in tqdm(lengths, desc="v(n)", disable=not progress, leave=False)}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What one device reached in this process: the roof of its roofline.
+
+    Args:
+        peak_flops: FLOP/s in a large matrix product.
+        bandwidth: bytes/s while a large matrix is read once.
+    """
+
+    peak_flops: float
+    bandwidth: float
+
+    @property
+    def ridge(self) -> float:
+        """FLOPs per byte at which computing takes as long as moving."""
+        return self.peak_flops / self.bandwidth
+
+
+def measure_machine(
+    device: torch.device, dtype: torch.dtype = torch.float32, repeats: int = 7
+) -> Machine:
+    """Time a large matrix product and a large matrix-vector product (about 3 s, 0.3 GB)."""
+    on_gpu = device.type == "cuda"
+    side = 8192 if on_gpu else 1536
+    square = torch.randn(side, side, device=device).to(dtype)
+    # Far larger than any cache, so that every product reads it from memory.
+    rows = 16384 if on_gpu else 8192
+    tall = torch.randn(rows, rows, device=device).to(dtype)
+    vector = torch.randn(rows, device=device).to(dtype)
+    wait: Callable[[], object] = torch.cuda.synchronize if on_gpu else nothing
+    with torch.inference_mode():
+        product = median_seconds(lambda: square @ square, repeats, synchronize=wait)
+        reading = median_seconds(lambda: tall @ vector, repeats, synchronize=wait)
+    return Machine(2.0 * side**3 / product, tall.numel() * tall.element_size() / reading)
+
+
+def random_large_target(device: torch.device) -> HFCausalLM:
+    """A 1.5B architecture (the shape of Qwen2.5-1.5B) with random weights, for timing only.
+
+    A model of 135M parameters on a GPU waits for kernel launches, not for memory; this one is bound by
+    memory there. What it writes is noise.
+    """
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    config = Qwen2Config(
+        vocab_size=151936,
+        hidden_size=1536,
+        intermediate_size=8960,
+        num_hidden_layers=28,
+        num_attention_heads=12,
+        num_key_value_heads=2,
+        tie_word_embeddings=True,
+        eos_token_id=None,
+    )
+    with torch.device(device):
+        model = Qwen2ForCausalLM(config)
+    return HFCausalLM(model.to(device, torch.bfloat16), name="1.5B, random weights")  # type: ignore[arg-type]

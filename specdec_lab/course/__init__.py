@@ -1,0 +1,1 @@
+"""The course's machinery: build the notebooks, start a working copy, grade it."""

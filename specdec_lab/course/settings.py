@@ -1,0 +1,97 @@
+"""nbgrader's settings for this course. ``nbgrader_config.py`` is this, applied to the checkout."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from nbgrader.preprocessors import (
+    AssignLatePenalties,
+    CheckCellMetadata,
+    ClearHiddenTests,
+    ClearMarkScheme,
+    ClearOutput,
+    ComputeChecksums,
+    DeduplicateIds,
+    LimitOutput,
+    LockCells,
+    OverwriteCells,
+    OverwriteKernelspec,
+    SaveAutoGrades,
+    SaveCells,
+)
+
+from specdec_lab.course.steps import (
+    ClearSolutionRegions,
+    ExecuteWithLimits,
+    RestoreCells,
+    SaveBonus,
+    adopt_renamed_notebook,
+)
+
+
+def configure(c: Any, root: Path) -> None:
+    """Set nbgrader up for the course in ``root``.
+
+    Args:
+        c: a traitlets config, such as the one in ``nbgrader_config.py``.
+        root: the folder with ``solutions/`` and ``notebooks/``; ``submitted/`` and the rest go there.
+    """
+    _put_scripts_on_path()
+    c.CourseDirectory.root = str(root)
+    c.CourseDirectory.source_directory = "solutions"
+    c.CourseDirectory.release_directory = "notebooks"
+    # The percent-format source beside each answer key must not travel with the release, and Python
+    # files beside a submission must not stand in for a library.
+    c.CourseDirectory.ignore = [
+        ".ipynb_checkpoints",
+        "__pycache__",
+        "*.pyc",
+        "*.py",
+        "feedback",
+    ]
+    c.GenerateAssignment.preprocessors = [
+        LockCells,
+        ClearSolutionRegions,
+        ClearOutput,
+        CheckCellMetadata,
+        ComputeChecksums,
+        SaveCells,
+        ClearHiddenTests,
+        ClearMarkScheme,
+        ComputeChecksums,
+        CheckCellMetadata,
+    ]
+    c.Autograde.sanitize_preprocessors = [
+        RestoreCells,
+        ClearOutput,
+        DeduplicateIds,
+        OverwriteKernelspec,
+        OverwriteCells,
+        CheckCellMetadata,
+    ]
+    c.Autograde.autograde_preprocessors = [
+        ExecuteWithLimits,
+        LimitOutput,
+        SaveAutoGrades,
+        SaveBonus,
+        AssignLatePenalties,
+        CheckCellMetadata,
+    ]
+    c.Autograde.pre_convert_hook = adopt_renamed_notebook
+    c.ClearSolutions.code_stub = {
+        "python": '# YOUR CODE HERE\nraise NotImplementedError("not implemented yet")'
+    }
+    c.ClearSolutions.text_stub = "*Your answer here (double-click to write).*"
+    # Validating a learner's copy runs the experiments at their usual size.
+    c.Execute.timeout = 300
+
+
+def _put_scripts_on_path() -> None:
+    """nbgrader starts ``alembic`` by its bare name, which an environment that is not activated hides."""
+    scripts = str(Path(sys.executable).parent)
+    path = os.environ.get("PATH", "")
+    if scripts not in path.split(os.pathsep):
+        os.environ["PATH"] = scripts + os.pathsep + path
