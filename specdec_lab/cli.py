@@ -1,4 +1,4 @@
-"""The command line: ``specdec-lab demo`` and ``specdec-lab models``.
+"""The command line: ``specdec-lab demo``, ``specdec-lab models`` and the course's commands.
 
 torch and transformers take seconds to import, so nothing that needs them is imported before the
 arguments are known to be good.
@@ -11,9 +11,11 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from specdec_lab import __version__
+from specdec_lab.course.commands import add_commands
+from specdec_lab.parsing import Commands, OneLineParser
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,13 +33,6 @@ examples:
 In the text, «these» tokens were drafted and accepted, a ~replacement follows a rejected one, a +bonus
 follows a draft accepted whole, and tokens without a sign were made by the target alone.
 """
-
-
-class OneLineParser(argparse.ArgumentParser):
-    """Answers a wrong argument with one line instead of a page of usage."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,10 +60,11 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_demo(commands)
     _add_models(commands)
+    add_commands(commands)
     return parser
 
 
-def _add_demo(commands: argparse._SubParsersAction[OneLineParser]) -> None:
+def _add_demo(commands: Commands) -> None:
     demo = commands.add_parser(
         "demo",
         help="decode a prompt with and without speculation, and compare",
@@ -98,7 +94,7 @@ def _add_demo(commands: argparse._SubParsersAction[OneLineParser]) -> None:
     sampling.add_argument("--max-new-tokens", type=_count, metavar="N", help="(64)")
 
 
-def _add_models(commands: argparse._SubParsersAction[OneLineParser]) -> None:
+def _add_models(commands: Commands) -> None:
     models = commands.add_parser("models", help="the embedded weights: list, fetch, path, verify")
     actions = models.add_subparsers(title="actions", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="what there is and whether it is on this computer")

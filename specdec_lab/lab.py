@@ -1,4 +1,4 @@
-"""What the notebooks call besides the library: results that are kept, and a way past what is unsolved."""
+"""What notebooks call besides the library: results that are kept, a way past what is unsolved."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from specdec_lab.checks.harness import Check
 from specdec_lab.language_model import CausalLM
 from specdec_lab.provenance import provenance
-from specdec_lab.small import small, sized
+from specdec_lab.small import sized, small
 
 __all__ = ["experiment", "sized", "small", "yours_or_reference"]
 

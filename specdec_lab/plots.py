@@ -18,8 +18,10 @@ from specdec_lab.text import Decode
 
 # Okabe and Ito's palette: told apart by colour-blind readers too.
 BLUE, ORANGE, GREEN, RED, GREY, PINK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#777777", "#CC79A7"
+NOTHING_YET = "Nothing is measured yet, so there is nothing to draw."
 _FACE = {"accepted": "#CDEBDF", "rejected": "#EEEEEE", "replacement": "#FCE5B5", "bonus": "#C9E3F5"}
 _EDGE = {"accepted": GREEN, "rejected": GREY, "replacement": ORANGE, "bonus": BLUE}
+_FACE["nothing drafted"], _EDGE["nothing drafted"] = "white", "#444444"
 
 
 def rounds(generation: Generation, decode: Decode, most: int = 12) -> Figure:
@@ -46,14 +48,14 @@ def rounds(generation: Generation, decode: Decode, most: int = 12) -> Figure:
     kinds = {kind for row in rows for _, kind in row}
     for place, kind in enumerate(kind for kind in _FACE if kind in kinds):
         axes.text(
-            place * 0.17 + 0.1, 1.02, f"■ {kind}", color=_EDGE[kind], fontsize=9,
+            place * 0.19 + 0.1, 1.02, f"■ {kind}", color=_EDGE[kind], fontsize=9,
             transform=axes.transAxes, va="bottom",
         )  # fmt: skip
     hidden = len(generation.rounds) - len(shown)
     more = f"; {hidden} more rounds not shown" if hidden else ""
-    kind: Kind = "simulated" if generation.simulated else "measured"
+    source: Kind = "simulated" if generation.simulated else "measured"
     made = f"{len(generation.tokens)} tokens in {len(generation.rounds)} target passes{more}"
-    return _finish(figure, kind, made)
+    return _finish(figure, source, made)
 
 
 def _row(one: Round, decode: Decode) -> list[tuple[str, str]]:
@@ -61,8 +63,8 @@ def _row(one: Round, decode: Decode) -> list[tuple[str, str]]:
         (_printable(decode([position.token])), "accepted" if position.accepted else "rejected")
         for position in one.positions
     ]
-    if one.closing is not None:
-        kind = "bonus" if one.closing_kind == "bonus" else "replacement"
+    if one.closing is not None and one.closing_kind is not None:
+        kind = "nothing drafted" if one.closing_kind == "plain" else one.closing_kind
         row.append((_printable(decode([one.closing])), kind))
     return row
 
@@ -79,9 +81,14 @@ def _box(axes: Axes, left: float, middle: float, text: str, kind: str) -> None:
     width = _box_width(text) - 0.5
     axes.add_patch(
         FancyBboxPatch(
-            (left, middle - 0.3), width, 0.6, boxstyle="round,pad=0,rounding_size=0.25",
-            facecolor=_FACE[kind], edgecolor=_EDGE[kind], linewidth=1.0,
-        )  # fmt: skip
+            (left, middle - 0.3),
+            width,
+            0.6,
+            boxstyle="round,pad=0,rounding_size=0.25",
+            facecolor=_FACE[kind],
+            edgecolor=_EDGE[kind],
+            linewidth=1.0,
+        )
     )
     axes.text(left + width / 2, middle, text, ha="center", va="center", fontsize=9)
     if kind == "rejected":
@@ -91,7 +98,8 @@ def _box(axes: Axes, left: float, middle: float, text: str, kind: str) -> None:
 def time_per_token(result: Mapping[str, Any]) -> Figure | None:
     """Milliseconds for one more token, by the length of the text, with and without a cache."""
     if not result:
-        return _nothing_yet()
+        print(NOTHING_YET)
+        return None
     figure, axes = plt.subplots(figsize=(6.4, 3.6))
     for key, label, colour in (
         ("without", "without a cache: the whole text is read", RED),
@@ -123,15 +131,22 @@ def roofline(machine: Machine, points: Sequence[tuple[str, float, float | None]]
         label="roof: what this machine reached",
     )
     axes.axvline(machine.ridge, color=GREY, linestyle=":", linewidth=1)
+    measured = [reached / 1e9 for _, _, reached in points if reached is not None]
+    bottom = min([lowest * machine.bandwidth / 1e9, *measured]) / 2
+    axes.set_ylim(bottom, machine.peak_flops / 1e9 * 2)
     axes.text(
-        machine.ridge, lowest * machine.bandwidth / 1e9, " memory-bound ←│→ compute-bound",
+        machine.ridge, bottom * 1.1, " memory-bound ←│→ compute-bound",
         ha="center", va="bottom", fontsize=8, color=GREY,
     )  # fmt: skip
     for label, intensity, reached in points:
         if reached is not None:
             axes.plot(intensity, reached / 1e9, "o", color=BLUE)
             axes.annotate(
-                label, (intensity, reached / 1e9), textcoords="offset points", xytext=(7, -11), fontsize=8
+                label,
+                (intensity, reached / 1e9),
+                textcoords="offset points",
+                xytext=(7, -11),
+                fontsize=8,
             )
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -151,7 +166,8 @@ def verification_cost(
         theory: n -> what the roofline says.
     """
     if not result:
-        return _nothing_yet()
+        print(NOTHING_YET)
+        return None
     figure, axes = plt.subplots(figsize=(6.4, 3.8))
     lengths, costs = zip(*sorted(map(tuple, result["v"])), strict=True)
     axes.plot(lengths, lengths, color=GREY, linestyle=":", label="n passes over one token each")
@@ -162,14 +178,12 @@ def verification_cost(
         axes.plot(8, result["predicted"], "x", color=PINK, markersize=9, mew=2, label="you predicted")
     axes.set_xlabel("n, tokens in one forward pass")
     axes.set_ylabel("time, in one-token passes")
-    axes.set_ylim(0, max(*costs, 2.0, result.get("predicted") or 0) * 1.5)
-    axes.legend(frameon=False, loc="upper left")
+    axes.set_ylim(0, max(*costs, 2.0, result.get("predicted") or 0) * 1.4)
+    axes.legend(frameon=False, loc="lower right")
     return _finish(figure, "measured", _where(result))
 
 
-def laws(
-    names: Sequence[str], columns: Mapping[str, Sequence[float]], kind: Kind, note: str
-) -> Figure:
+def laws(names: Sequence[str], columns: Mapping[str, Sequence[float]], kind: Kind, note: str) -> Figure:
     """Several distributions over the same few tokens, side by side; the first is the target's."""
     figure, axes = plt.subplots(figsize=(6.8, 3.4))
     colours = (GREY, RED, GREEN, BLUE)
@@ -198,7 +212,3 @@ def _finish(figure: Figure, kind: Kind, note: str) -> Figure:
     # The notebook shows what a cell returns; left open, the figure would be shown twice.
     plt.close(figure)
     return figure
-
-
-def _nothing_yet() -> None:
-    print("Nothing is measured yet, so there is nothing to draw.")

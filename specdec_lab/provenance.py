@@ -21,7 +21,11 @@ Kind = Literal["measured", "simulated", "theory", "cited"]
 
 
 def provenance(
-    target: CausalLM | None, drafter: Drafter | None, *, simulated: bool = False, seed: int | None = None
+    target: CausalLM | None,
+    drafter: Drafter | None,
+    *,
+    simulated: bool = False,
+    seed: int | None = None,
 ) -> dict[str, Any]:
     """How a run was made: its kind, the models, the hardware, the versions, the seed and the time.
 

@@ -52,6 +52,7 @@ for position in (1, 4, len(text) - 1):
 #
 # `forward(tokens)` reads a text from its start and gives the logits, one row per token.
 
+
 # %% [exercise] naive_decode
 def naive_decode(forward, prompt, max_new_tokens):
     """Greedy decoding that reads the whole text for each new token.
@@ -70,6 +71,7 @@ def naive_decode(forward, prompt, max_new_tokens):
         tokens.append(int(logits[-1].argmax()))
     return tokens[len(prompt) :]
     ### END SOLUTION
+
 
 # %% [check] naive_decode points=1
 
@@ -102,6 +104,7 @@ def naive_decode(forward, prompt, max_new_tokens):
 #
 # For `max_new_tokens` new tokens that makes exactly `max_new_tokens` passes.
 
+
 # %% [exercise] cached_decode
 def cached_decode(model, prompt, max_new_tokens):
     """Greedy decoding that reads each token once.
@@ -123,6 +126,7 @@ def cached_decode(model, prompt, max_new_tokens):
         unread = [token]
     return new
     ### END SOLUTION
+
 
 # %% [check] cached_decode points=2
 
@@ -167,6 +171,7 @@ print(f"measured once: {between - started:.2f} s without a cache, {finished - be
 #
 # `clock` and `synchronize` are arguments, so that the check can hand in a clock of its own.
 
+
 # %% [exercise] median_seconds
 def median_seconds(run, repeats, warmup, clock, synchronize):
     """The median time of run() in seconds.
@@ -191,6 +196,7 @@ def median_seconds(run, repeats, warmup, clock, synchronize):
         times.append(clock() - started)
     return sorted(times)[len(times) // 2]
     ### END SOLUTION
+
 
 # %% [check] median_seconds points=1
 
@@ -274,6 +280,7 @@ show(shape)
 # %% [task] matrix_weights title="How many weights?" difficulty=1 minutes=8
 # Count the numbers in all matrices that a forward pass multiplies with: those of all layers, and the head.
 
+
 # %% [exercise] matrix_weights
 def matrix_weights(shape):
     """Numbers in the weight matrices of all layers, and in the output head.
@@ -291,6 +298,7 @@ def matrix_weights(shape):
     layer = 2 * queries + 2 * keys + feed_forward
     return shape.layers * layer + shape.hidden * shape.vocab
     ### END SOLUTION
+
 
 # %% [check] matrix_weights points=1
 
@@ -315,6 +323,7 @@ print(f"{counted:,} counted, {in_the_model:,} in the model: {counted / in_the_mo
 #
 # A number takes `bytes_per_number` bytes: 4 in float32, 2 in bfloat16. `count_weights(shape)` gives the weights.
 
+
 # %% [exercise] forward_bytes
 def forward_bytes(shape, new_tokens, context, bytes_per_number):
     """Bytes that a forward pass must move.
@@ -334,6 +343,7 @@ def forward_bytes(shape, new_tokens, context, bytes_per_number):
     return bytes_per_number * (count_weights(shape) + embedding + cache)
     ### END SOLUTION
 
+
 # %% [check] forward_bytes points=1
 
 # %% [hidden check] forward_bytes points=2 seed=1105
@@ -351,6 +361,7 @@ def forward_bytes(shape, new_tokens, context, bytes_per_number):
 # - Attention: in every layer and each of the `heads` heads, a new token is compared with all `context + new_tokens` keys
 #   and mixes as many values. Either is `head_dim` multiplications and additions per key or value.
 
+
 # %% [exercise] forward_flops
 def forward_flops(shape, new_tokens, context):
     """Floating-point operations of a forward pass.
@@ -365,6 +376,7 @@ def forward_flops(shape, new_tokens, context):
     compare_and_mix = 2 * 2 * shape.head_dim * (context + new_tokens)
     return matrices + shape.layers * shape.heads * new_tokens * compare_and_mix
     ### END SOLUTION
+
 
 # %% [check] forward_flops points=1
 
@@ -381,7 +393,9 @@ count_flops = lab.yours_or_reference(forward_flops, check.forward_flops)
 table = Table("a pass over", "behind", "MB moved", "GFLOPs", "FLOPs per byte", title="theory, float32")
 for new, context in ((1, 200), (8, 200), (32, 200), (512, 0)):
     moved, work = count_bytes(shape, new, context, 4), count_flops(shape, new, context)
-    table.add_row(f"{new} tokens", str(context), f"{moved / 1e6:.0f}", f"{work / 1e9:.2f}", f"{work / moved:.1f}")
+    table.add_row(
+        f"{new} tokens", str(context), f"{moved / 1e6:.0f}", f"{work / 1e9:.2f}", f"{work / moved:.1f}"
+    )
 show(table)
 
 # %% [markdown]
@@ -392,6 +406,7 @@ show(table)
 # second. Moving and computing go on at the same time, so the tighter limit decides.
 #
 # How many operations a second can it reach, at `intensity` operations per byte?
+
 
 # %% [exercise] attainable_flops
 def attainable_flops(intensity, peak_flops, bandwidth):
@@ -407,6 +422,7 @@ def attainable_flops(intensity, peak_flops, bandwidth):
     ### BEGIN SOLUTION
     return min(peak_flops, intensity * bandwidth)
     ### END SOLUTION
+
 
 # %% [check] attainable_flops points=1
 
@@ -438,7 +454,9 @@ def measure_roofline():
 
         work = count_flops(timed_shape, new, 200)
         moved = count_bytes(timed_shape, new, 200, number_bytes)
-        passes.append([f"{new} tokens" if new > 1 else "1 token", work / moved, work / seconds_of(read)])
+        passes.append(
+            [f"{new} tokens" if new > 1 else "1 token", work / moved, work / seconds_of(read)]
+        )
     return {"peak_flops": machine.peak_flops, "bandwidth": machine.bandwidth, "passes": passes}
 
 
@@ -473,6 +491,7 @@ predicted_v8 = 1.5
 #
 # The timer runs your call many times. Each run has to find the cache as the first one did.
 
+
 # %% [exercise] verification_cost
 def verification_cost(model, tokens, lengths, seconds_of):
     """v(n) for each n in lengths.
@@ -499,6 +518,7 @@ def verification_cost(model, tokens, lengths, seconds_of):
     one = seconds(1)
     return {n: seconds(n) / one for n in lengths}
     ### END SOLUTION
+
 
 # %% [check] verification_cost points=1
 
@@ -532,7 +552,9 @@ def roofline_seconds(new):
 
 cost = lab.experiment("verification_cost", target, measure_verification_cost, predicted=predicted_v8)
 if cost:
-    print("v(8) =", round(dict(map(tuple, cost["v"]))[8], 2), "measured; you predicted", cost["predicted"])
+    print(
+        "v(8) =", round(dict(map(tuple, cost["v"]))[8], 2), "measured; you predicted", cost["predicted"]
+    )
 plots.verification_cost(cost, {n: roofline_seconds(n) / roofline_seconds(1) for n in range(1, 33)})
 
 # %% [markdown]
@@ -553,6 +575,7 @@ plots.verification_cost(cost, {n: roofline_seconds(n) / roofline_seconds(1) for 
 # What is the arithmetic intensity of such a pass, in float32? `count_bytes` and `count_flops` count for one sequence,
 # `count_weights` what is shared.
 
+
 # %% [exercise] batch_intensity
 def batch_intensity(shape, batch, context):
     """FLOPs per byte of a pass over one new token in each of `batch` sequences.
@@ -569,6 +592,7 @@ def batch_intensity(shape, batch, context):
     of_each = count_bytes(shape, 1, context, 4) - weights
     return batch * count_flops(shape, 1, context) / (weights + batch * of_each)
     ### END SOLUTION
+
 
 # %% [bonus check] batch_intensity points=2
 

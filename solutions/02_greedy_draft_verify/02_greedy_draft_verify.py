@@ -72,6 +72,7 @@ by_hand = {"accepted": 2, "emitted": ["on", "the", "warm"], "cache_length": 5}
 #
 # If the whole draft is kept, the last row's choice follows: the **bonus token**.
 
+
 # %% [exercise] verify
 def verify(draft, rows):
     """Greedy verification.
@@ -93,6 +94,7 @@ def verify(draft, rows):
         accepted += 1
     return accepted, choices[accepted]
     ### END SOLUTION
+
 
 # %% [check] verify points=2
 
@@ -121,6 +123,7 @@ def verify(draft, rows):
 #
 # `verify` comes in as an argument: the check hands in its own, so that an earlier mistake costs nothing here.
 
+
 # %% [exercise] one_round
 def one_round(model, tokens, draft, verify=verify):
     """Verify a draft in one pass of the model.
@@ -142,8 +145,9 @@ def one_round(model, tokens, draft, verify=verify):
     rows = logits[len(unread) - 1 :]  # [n + 1, vocab]: the last unread token judges draft[0]
     accepted, following = verify(draft, rows)
     model.rewind(len(tokens) + accepted)
-    return list(draft[:accepted]) + [following]
+    return [*draft[:accepted], following]
     ### END SOLUTION
+
 
 # %% [check] one_round points=2
 
@@ -166,6 +170,7 @@ def one_round(model, tokens, draft, verify=verify):
 # - an **end token**, with which the model says that it has finished. It belongs to the output; nothing comes behind it.
 # - the **budget**: only `remaining` more tokens were asked for.
 
+
 # %% [exercise] cut
 def cut(emitted, end_tokens, remaining):
     """Keep what may be kept of a round's tokens.
@@ -187,6 +192,7 @@ def cut(emitted, end_tokens, remaining):
     return kept, len(kept) == remaining
     ### END SOLUTION
 
+
 # %% [check] cut points=1
 
 # %% [hidden check] cut points=1 seed=1204
@@ -195,6 +201,7 @@ def cut(emitted, end_tokens, remaining):
 # Ask the drafter, run a round, keep what may be kept, until it is finished. A budget of 0 is a budget, too.
 #
 # `propose(tokens, gamma)` gives at most gamma tokens to follow the text; perhaps fewer, perhaps none.
+
 
 # %% [exercise] speculative_decode
 def speculative_decode(
@@ -223,6 +230,7 @@ def speculative_decode(
         tokens += kept
     return tokens[len(prompt) :]
     ### END SOLUTION
+
 
 # %% [check] speculative_decode points=2
 
@@ -311,6 +319,7 @@ print(tokenizer.decode(whole))
 # Try the last `longest` tokens first. If they never stood before, try one fewer, and so on down to one. Among several
 # matches of the same length take whichever you like (the latest is a good choice).
 
+
 # %% [exercise] prompt_lookup
 def prompt_lookup(tokens, gamma, longest=3):
     """Propose what followed the last few tokens when they stood before.
@@ -332,6 +341,7 @@ def prompt_lookup(tokens, gamma, longest=3):
                 return tokens[start + size : start + size + gamma]
     return []
     ### END SOLUTION
+
 
 # %% [check] prompt_lookup points=2
 
@@ -367,8 +377,9 @@ from specdec_lab.text import encode
 
 look_up = lab.yours_or_reference(prompt_lookup, check.prompt_lookup)
 REQUESTS = {
-    "repeat": "Repeat word for word: In spring the river floods the meadows, and the farmers move their "
-    "sheep to higher ground. In summer the farmers move their sheep back to the meadows by the river.",
+    "repeat": "Repeat this text exactly as it is: Heat the oven to 200 degrees. Cut the onions into thin "
+    "rings and fry them in butter until they are brown. Add the flour and stir for two minutes. Pour in "
+    "the stock, a little at a time, and let the soup simmer for half an hour.",
     "write": "Write a few sentences about the sea.",
 }
 ends = set(target.end_ids)
@@ -404,12 +415,18 @@ def measure_requests():
 
 requests = lab.experiment("requests", target, measure_requests, predicted=predicted_passes)
 if requests:
-    table = Table("request", "same tokens", "tokens", "passes", "tokens per pass", "speedup", title="measured")
+    table = Table(
+        "request", "same tokens", "tokens", "passes", "tokens per pass", "speedup", title="measured"
+    )
     for name in REQUESTS:
         one = requests[name]
         table.add_row(
-            name, str(one["same"]), str(one["tokens"]), str(one["passes"]),
-            f"{one['tokens'] / one['passes']:.2f}", f"{one['speedup']:.2f}",
+            name,
+            str(one["same"]),
+            str(one["tokens"]),
+            str(one["passes"]),
+            f"{one['tokens'] / one['passes']:.2f}",
+            f"{one['speedup']:.2f}",
         )
     show(table)
     print("you predicted", requests["predicted"], "passes for repeating\n")
@@ -451,6 +468,7 @@ plots.rounds(recorded, tokenizer.decode, most=8)
 # With which probability does each token come out? Do not simulate: there are two ways for a token to come out; add their
 # probabilities.
 
+
 # %% [exercise] literal_matching_law
 def literal_matching_law(p, q):
     """The probabilities [vocab] of what comes out of literal matching.
@@ -469,6 +487,7 @@ def literal_matching_law(p, q):
     law[likeliest] += kept
     return law
     ### END SOLUTION
+
 
 # %% [check] literal_matching_law points=1
 

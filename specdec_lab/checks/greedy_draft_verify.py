@@ -119,10 +119,10 @@ def _judge_verdict(attempt: Attempt, yours: object, draft: list[int], choices: l
         problem = "this is not how many drafted tokens are kept."
         if accepted == sum(matches):
             problem = (
-                "you count all matches. A token behind the first mismatch was proposed behind a text that "
-                "will not exist; only the matching *prefix* counts."
+                "you count all matches. A token behind the first mismatch was proposed behind a text "
+                "that will not exist; only the matching *prefix* counts."
             )
-        elif accepted == (shifted + [False]).index(False):
+        elif accepted == [*shifted, False].index(False):
             problem = (
                 "you compare drafted token i with row i + 1. Row i is what the target says behind the "
                 "text and i drafted tokens, so it judges drafted token i."
@@ -229,8 +229,8 @@ def _judge_pass(attempt: Attempt, model: SpyLM, text: list[int], cached: int, dr
     details = {"yours": f"reads {model.reads}", "expected": f"reads {[expected]}"}
     attempt.require(
         len(model.reads) == 1,
-        f"the target made {len(model.reads)} passes, expected one for the whole draft: that is what makes "
-        "it fast.",
+        f"the target made {len(model.reads)} passes, expected one for the whole draft: that is what "
+        "makes it fast.",
         **details,
     )
     read = model.reads[0]
@@ -242,8 +242,8 @@ def _judge_pass(attempt: Attempt, model: SpyLM, text: list[int], cached: int, dr
     )
     attempt.require(
         read != text + draft or cached == 0,
-        "the whole text was read again behind what the cache holds of it. `model.length` tells how much "
-        "that is.",
+        "the whole text was read again behind what the cache holds of it. `model.length` tells how "
+        "much that is.",
         **details,
     )
     attempt.require(
@@ -313,8 +313,8 @@ def cut(attempt: Attempt, seed: int | None) -> None:
         )
         attempt.require(
             bool(answer) == finished,
-            "the tokens are right, but is decoding finished? It is, once an end token or the last token "
-            "of the budget is kept.",
+            "the tokens are right, but is decoding finished? It is, once an end token or the last "
+            "token of the budget is kept.",
             yours=str(bool(answer)),
             expected=str(finished),
         )
@@ -402,6 +402,7 @@ def speculative_decode(attempt: Attempt, seed: int | None) -> None:
         truth = greedy(model, prompt, budget, ends)
         asked = [wanted for _, wanted in proposals.asked]
         unlimited = greedy(model, prompt, budget)
+        made = len(attempt.tokens(yours))
         attempt.same_tokens(
             yours,
             truth,
@@ -409,17 +410,15 @@ def speculative_decode(attempt: Attempt, seed: int | None) -> None:
             suspects={
                 "the prompt is in your answer; return the new tokens only.": prompt + truth,
                 "decoding goes on behind an end token.": unlimited,
-                **{
-                    "that is more than `max_new_tokens`.": greedy(model, prompt, more, ends)
-                    for more in range(budget + 1, budget + gamma + 2)
-                    if len(attempt.tokens(yours)) == more
-                },
+                "that is more than `max_new_tokens`.": greedy(
+                    model, prompt, max(budget + 1, made), ends
+                ),
                 "the last token is missing.": truth[:-1],
             },
         )
         attempt.require(
             all(wanted <= gamma for wanted in asked),
-            f"the drafter was asked for {max(asked, default=0)} tokens, expected at most gamma = {gamma}.",
+            f"the drafter was asked for {max(asked, default=0)} tokens, gamma is only {gamma}.",
         )
         _judge_rounds(attempt, model, make, prompt, gamma, budget, ends, asked)
 
@@ -494,8 +493,8 @@ def prompt_lookup(attempt: Attempt, seed: int | None) -> None:
             problem = f"{len(proposed)} tokens proposed, expected at most gamma = {gamma}."
         elif not proposed:
             problem = (
-                "nothing proposed, though the last tokens stood before. (The match at the very end of the "
-                "text is the text itself; nothing follows it.)"
+                "nothing proposed, though the last tokens stood before. (The match at the very end of "
+                "the text is the text itself; nothing follows it.)"
             )
         elif size == 0:
             problem = (

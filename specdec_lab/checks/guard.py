@@ -18,7 +18,7 @@ PRINTED_AT_MOST = 2000
 
 
 class OutOfTime(BaseException):
-    """The time limit has passed. Not an ``Exception``, so that a learner's ``except`` lets it through."""
+    """The time limit has passed. Not an ``Exception``: a learner's ``except`` lets it through."""
 
 
 class ReferenceCalled(BaseException):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from random import Random
 from statistics import mean, median
 
@@ -22,11 +23,10 @@ def _texts(seed: int | None) -> list[tuple[int, list[int], int]]:
     if seed is None:
         return [(0, [3, 1, 4], 4), (1, [2], 1), (2, [5, 0], 0)]
     random = Random(seed)
-    cases = [
+    return [
         (random.randrange(1000), random_tokens(random, length), budget)
         for length, budget in ((4, 7), (1, 5), (6, 1), (3, 0), (2, 12))
     ]
-    return cases
 
 
 @check(read="The loop, without a cache", closed=(decoding,), reference=references.naive_decode)
@@ -166,7 +166,10 @@ def median_seconds(attempt: Attempt, seed: int | None) -> None:
                 "and each repeat once."
             )
         seconds = attempt.number(yours)
-        near = lambda value: abs(seconds - value) < 0.02  # noqa: E731
+
+        def near(value: float, seconds: float = seconds) -> bool:
+            return abs(seconds - value) < 0.02
+
         if near(median(timed)):
             continue
         problem = "this is not the median time of the timed runs."
@@ -315,7 +318,7 @@ def forward_flops(attempt: Attempt, seed: int | None) -> None:
                 "a multiplication and an addition are two operations.": truth / 2,
                 "the attention is missing: each new token is compared with every key, and mixes every "
                 "value.": matrices,
-                "that is for one token: the matrix products are done for each of `new_tokens`.": matrices
+                "that is for one token: the matrix products are done for each new token.": matrices
                 / new
                 + attention,
                 "the attention looks at the context only; the new tokens have keys and values too.": (
@@ -395,7 +398,7 @@ def verification_cost(attempt: Attempt, seed: int | None) -> None:
             model,
             [index % 6 for index in range(32)],
             list(lengths),
-            lambda run: _fake_seconds(model, run, starts),
+            partial(_fake_seconds, model, starts),
             shown={"model": model, "tokens": "[...]", "lengths": lengths, "seconds_of": "..."},
         )
         attempt.require(
@@ -430,7 +433,7 @@ def _fake_time(tokens: int, context: int) -> float:
     return 0.040 + 0.002 * tokens + 0.0005 * context
 
 
-def _fake_seconds(model: SpyLM, run: Callable[[], object], starts: list[int]) -> float:
+def _fake_seconds(model: SpyLM, starts: list[int], run: Callable[[], object]) -> float:
     """Run three times, as a real timer would; seconds by what was read, and behind how much."""
     times = []
     for _ in range(3):

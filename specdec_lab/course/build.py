@@ -1,4 +1,4 @@
-"""Build: from ``solutions/NAME/NAME.py`` to the executed answer key, the quiz and the learners' notebook."""
+"""Build: from ``solutions/NAME/NAME.py`` to the answer key, the quiz and the learners' notebook."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from traitlets.config import Config
 
 from specdec_lab.course.cells import Source, key_notebook, parse, sealed_quiz
 from specdec_lab.course.folder import Course, CourseError
+from specdec_lab.course.settings import configure
 
 SECONDS_PER_CELL = 300
 
@@ -42,7 +44,7 @@ def build(course: Course, name: str, *, execute: bool = True) -> list[Path]:
     source = parse(course.source(name))
     quiz = _quiz_text(source)
     key = key_notebook(source)
-    release = release_text(course, name, key)
+    release = release_text(name, key)
     if quiz is not None:
         # The answer key's own quiz reads it.
         _write(course.quizzes / f"{name}.json", quiz)
@@ -62,43 +64,54 @@ def out_of_step(course: Course, name: str) -> list[str]:
     quiz = _quiz_text(source)
     if quiz is not None and _read(course.quizzes / f"{name}.json") != quiz:
         problems.append(f"specdec_lab/checks/quizzes/{name}.json")
-    if _read(course.release(name)) != release_text(course, name, key):
+    if _read(course.release(name)) != release_text(name, key):
         problems.append(f"notebooks/{name}/{name}.ipynb")
     if _stripped(course.key(name)) != _text(key):
         problems.append(f"solutions/{name}/{name}.ipynb")
     return problems
 
 
-def release_text(course: Course, name: str, key: NotebookNode) -> str:
+def release_text(name: str, key: NotebookNode) -> str:
     """What nbgrader makes of the answer key for learners, as the text of a notebook."""
-    with throwaway_course(course) as (root, api):
+    with throwaway_course() as (root, api):
         place = root / "solutions" / name / f"{name}.ipynb"
         place.parent.mkdir(parents=True)
         place.write_text(_text(key), encoding="utf-8")
-        must_succeed(api.generate_assignment(name), f"cannot release {name}")
+        must_succeed(call(api.generate_assignment, name), f"cannot release {name}")
         return (root / "notebooks" / name / f"{name}.ipynb").read_text(encoding="utf-8")
 
 
 @contextmanager
-def throwaway_course(course: Course) -> Iterator[tuple[Path, NbGraderAPI]]:
+def throwaway_course() -> Iterator[tuple[Path, NbGraderAPI]]:
     """An empty nbgrader course with the real one's settings, which goes away again."""
     folder = tempfile.mkdtemp(prefix="specdec-lab-")
     try:
         root = Path(folder).resolve()
-        yield root, nbgrader_api(course, root)
+        yield root, nbgrader_api(root)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def nbgrader_api(course: Course, root: Path) -> NbGraderAPI:
-    """nbgrader, as ``nbgrader_config.py`` sets it up, working in ``root``."""
-    from specdec_lab.course.settings import configure
-
+def settings_for(root: Path) -> Config:
+    """The settings that ``nbgrader_config.py`` makes, for a course in ``root``."""
     config = Config()
     configure(config, root)
+    return config
+
+
+def nbgrader_api(root: Path) -> NbGraderAPI:
+    """nbgrader, as ``nbgrader_config.py`` sets it up, working in ``root``."""
+    config = settings_for(root)
     # Progress goes to the caller's own table; nbgrader's log is kept in the result of each call.
     config.NbGraderAPI.log_level = "ERROR"
     return NbGraderAPI(config=config)
+
+
+def call(method: Callable[..., dict[str, Any]], *arguments: str) -> dict[str, Any]:
+    """Call one of nbgrader's methods without the warnings that its own code causes (SQLAlchemy 2.1)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return method(*arguments)
 
 
 def must_succeed(result: dict[str, Any], what: str) -> None:
@@ -120,6 +133,7 @@ def _execute(key: NotebookNode, name: str) -> None:
             timeout=SECONDS_PER_CELL,
             kernel_name="python3",
             resources={"metadata": {"path": str(place)}},
+            config=settings_for(Path(folder)),
             # A failing check may not pass unnoticed in the answer key.
             force_raise_errors=True,
         )

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from jupyter_client.manager import KernelManager
 from nbgrader.preprocessors import (
     AssignLatePenalties,
     CheckCellMetadata,
@@ -85,12 +86,15 @@ def configure(c: Any, root: Path) -> None:
         "python": '# YOUR CODE HERE\nraise NotImplementedError("not implemented yet")'
     }
     c.ClearSolutions.text_stub = "*Your answer here (double-click to write).*"
+    if hasattr(KernelManager, "transport_encryption"):
+        # No other user of the machine can listen in on a kernel (and newer kernels warn without it).
+        c.KernelManager.transport_encryption = "auto"
     # Validating a learner's copy runs the experiments at their usual size.
     c.Execute.timeout = 300
 
 
 def _put_scripts_on_path() -> None:
-    """nbgrader starts ``alembic`` by its bare name, which an environment that is not activated hides."""
+    """nbgrader starts ``alembic`` by its bare name; an environment that is not activated hides it."""
     scripts = str(Path(sys.executable).parent)
     path = os.environ.get("PATH", "")
     if scripts not in path.split(os.pathsep):

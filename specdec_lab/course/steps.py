@@ -36,7 +36,7 @@ class ClearSolutionRegions(ClearSolutions):
     def preprocess_cell(
         self, cell: NotebookNode, resources: Resources, index: int
     ) -> tuple[NotebookNode, Resources]:
-        usual = self.code_stub
+        usual: dict[str, str] = self.code_stub  # type: ignore[has-type]
         if any(line.startswith(BEGIN_SOLUTION) for line in cell.source.split("\n")):
             self.code_stub = usual | {"python": "# YOUR ANSWER HERE (change the line above)"}
         try:
@@ -120,7 +120,7 @@ class _Wanted:
 
     def new(self, source: str | None = None) -> NotebookNode:
         """A fresh cell; a solution that is missing is empty."""
-        make = new_code_cell if self.cell_type == "code" else new_markdown_cell
+        make: Any = new_code_cell if self.cell_type == "code" else new_markdown_cell
         text = source if source is not None else "" if self.is_solution else self.source
         cell = make(text, id=self.name)
         self.mark(cell)
@@ -204,7 +204,7 @@ class ExecuteWithLimits(Execute):
         self._deadline = monotonic() + self.seconds_in_all
         self._left_out: dict[int, str] = {}
         self._running = 0
-        given = list(self.extra_arguments)
+        given: list[str] = list(self.extra_arguments)  # type: ignore[has-type]
         with utils.setenv(**{SMALL: "1", "HF_HUB_OFFLINE": "1"}):
             while True:
                 self.extra_arguments = [*given, *self._kernel_arguments()]
@@ -226,7 +226,9 @@ class ExecuteWithLimits(Execute):
         if index in self._left_out:
             _say(cell, "LeftOut", self._left_out[index])
         elif monotonic() > self._deadline:
-            _say(cell, "OutOfTime", f"the notebook's {self.seconds_in_all} seconds were used up before.")
+            _say(
+                cell, "OutOfTime", f"the notebook's {self.seconds_in_all} seconds were used up before."
+            )
         else:
             cell, resources = super().preprocess_cell(cell, resources, index)
             self._after(cell)
@@ -288,7 +290,7 @@ class ExecuteWithLimits(Execute):
 
 
 _NO_EXIT = (
-    "exec('def _no_exit(*_):\\n raise SystemError(\"exit() ends the kernel; it is left out here\")\\n"
+    'exec(\'def _no_exit(*_):\\n raise SystemError("exit() ends the kernel; it is left out here")\\n'
     "get_ipython().user_ns.update(exit=_no_exit, quit=_no_exit)')"
 )
 
@@ -342,5 +344,3 @@ def adopt_renamed_notebook(assignment: str, student: str, notebooks: list[str]) 
         raise CourseError(f"{folder}: none of {len(paths)} notebooks is called {expected.name}")
     expected.write_bytes(paths[0].read_bytes())
     notebooks[:] = [str(expected)]
-
-

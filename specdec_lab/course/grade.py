@@ -1,0 +1,253 @@
+"""Grade: a working copy through nbgrader in a throw-away gradebook, or a class in the real one."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbconvert.filters import strip_ansi
+from nbformat import NotebookNode
+from nbgrader.api import Grade, Gradebook, MissingEntry
+from nbgrader.apps import NbGraderAPI
+
+from specdec_lab.course.build import call, must_succeed, nbgrader_api, throwaway_course
+from specdec_lab.course.cells import BONUS
+from specdec_lab.course.folder import Course, CourseError
+
+LEARNER = "you"
+HIDDEN = "_hidden"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One graded cell.
+
+    Args:
+        grade_id: nbgrader's.
+        points: earned; None for an answer that a person still has to read.
+        worth: what it is worth.
+        message: why points are missing; empty if none are.
+        hidden: a hidden check.
+        bonus: its points come on top.
+    """
+
+    grade_id: str
+    points: float | None
+    worth: float
+    message: str = ""
+    hidden: bool = False
+    bonus: bool = False
+
+    @property
+    def exercise(self) -> str:
+        """The exercise it belongs to."""
+        name = self.grade_id.partition(BONUS)[0]
+        for ending in ("_check", "_hidden", "_written"):
+            name = name.removesuffix(ending)
+        return name
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of grading one submission of one assignment.
+
+    Args:
+        assignment: its name.
+        student: whose.
+        items: one per graded cell, in the notebook's order.
+        problem: why it could not be graded at all; empty if it could.
+        feedback: the page with the graded notebook.
+        hidden_checks: False where the instructor's files are missing.
+    """
+
+    assignment: str
+    student: str
+    items: list[Item] = field(default_factory=list)
+    problem: str = ""
+    feedback: Path | None = None
+    hidden_checks: bool = True
+
+    @property
+    def points(self) -> float:
+        """Earned so far, bonus left out."""
+        return sum(item.points or 0.0 for item in self.items if not item.bonus)
+
+    @property
+    def worth(self) -> float:
+        """What can be earned without a person's grading, bonus left out."""
+        return sum(item.worth for item in self.items if not item.bonus and item.points is not None)
+
+    @property
+    def bonus(self) -> float:
+        """Earned on top."""
+        return sum(item.points or 0.0 for item in self.items if item.bonus)
+
+    @property
+    def to_read(self) -> float:
+        """Points that a person has yet to give."""
+        return sum(item.worth for item in self.items if item.points is None)
+
+
+def grade_working_copy(course: Course, name: str) -> Report:
+    """Grade ``work/NAME`` as an instructor would, and leave no trace but the feedback page.
+
+    Without ``solutions/`` the released notebook stands in for the answer key. It has no hidden checks.
+
+    Raises:
+        CourseError: if there is no working copy, or nbgrader itself fails.
+    """
+    folder = course.work / name
+    if not list(folder.glob("*.ipynb")):
+        raise CourseError(f"no notebook in {folder}; expected a copy made by: specdec-lab start {name}")
+    with throwaway_course() as (root, api):
+        hidden_checks = course.key(name).is_file()
+        source = course.key(name) if hidden_checks else course.release(name)
+        (root / "solutions" / name).mkdir(parents=True)
+        shutil.copyfile(source, root / "solutions" / name / f"{name}.ipynb")
+        shutil.copytree(folder, root / "submitted" / LEARNER / name, ignore=_checkpoints)
+        must_succeed(call(api.generate_assignment, name), f"cannot prepare {name}")
+        page = course.work / "feedback" / f"{name}.html"
+        return grade_submission(api, root, name, LEARNER, page, hidden_checks)
+
+
+def _checkpoints(_folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if name == ".ipynb_checkpoints"]
+
+
+def grade_class(course: Course, names: list[str]) -> Iterator[Report]:
+    """Autograde every submission in ``submitted/``, in the course's own gradebook, one after the other.
+
+    A submission that cannot be graded gives a report that says why; the others go on.
+
+    Raises:
+        CourseError: without the instructor's files.
+    """
+    if not course.has_solutions:
+        raise CourseError(f"no solutions/ in {course.root}: expected the instructor's files")
+    api = nbgrader_api(course.root)
+    for name in names:
+        must_succeed(call(api.generate_assignment, name), f"cannot prepare {name}")
+        folders = sorted((course.root / "submitted").glob(f"*/{name}"))
+        for folder in folders:
+            student = folder.parent.name
+            page = course.root / "feedback" / student / name / f"{name}.html"
+            yield grade_submission(api, course.root, name, student, page)
+
+
+def grade_submission(
+    api: NbGraderAPI,
+    root: Path,
+    name: str,
+    student: str,
+    page: Path,
+    hidden_checks: bool = True,
+) -> Report:
+    """Autograde one submission and make its feedback page."""
+    if not list((root / "submitted" / student / name).glob("*.ipynb")):
+        return Report(name, student, problem="no notebook was handed in")
+    result = call(api.autograde, name, student)
+    if not result["success"]:
+        return Report(name, student, problem=_reason(result))
+    items = read_items(api, root, name, student, hidden_checks)
+    feedback = call(api.generate_feedback, name, student)
+    made = root / "feedback" / student / name / f"{name}.html"
+    if not feedback["success"] or not made.is_file():
+        return Report(name, student, items, hidden_checks=hidden_checks)
+    if page != made:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(made, page)
+    return Report(name, student, items, feedback=page, hidden_checks=hidden_checks)
+
+
+def _reason(result: dict[str, Any]) -> str:
+    """The line of nbgrader's log that says what went wrong."""
+    lines = [line.strip() for line in str(result.get("log") or "").splitlines() if line.strip()]
+    errors = [line for line in lines if "Error" in line and not line.startswith(("File", "["))]
+    return (errors or lines or ["nbgrader gives no reason"])[-1]
+
+
+def read_items(
+    api: NbGraderAPI, root: Path, name: str, student: str, hidden_checks: bool = True
+) -> list[Item]:
+    """The graded cells of an autograded submission, with their messages."""
+    file = root / "autograded" / student / name / f"{name}.ipynb"
+    messages = {
+        cell.metadata.get("nbgrader", {}).get("grade_id"): _message(cell)
+        for cell in nbformat.read(file, as_version=4).cells
+    }
+    with api.gradebook as gradebook:
+        grades = {
+            grade.name: grade
+            for grade in gradebook.find_submission_notebook(name, name, student).grades
+        }
+        order = [cell.name for cell in gradebook.find_notebook(name, name).source_cells]
+        return [
+            _item(grades[grade_id], messages.get(grade_id, ""))
+            for grade_id in order
+            if grade_id in grades and (hidden_checks or not grade_id.endswith(HIDDEN))
+        ]
+
+
+def _item(grade: Grade, message: str) -> Item:
+    _, bonus, worth = grade.name.partition(BONUS)
+    points: float | None
+    if bonus:
+        points, total = grade.extra_credit or 0.0, float(worth)
+    else:
+        points, total = None if grade.needs_manual_grade else grade.score, grade.max_score
+    missing = points is not None and points < total
+    if grade.name.endswith("_written"):
+        message = "no answer yet; a person grades it."
+    hidden = grade.name.endswith(HIDDEN)
+    return Item(grade.name, points, total, message if missing else "", hidden, bool(bonus))
+
+
+def _message(cell: NotebookNode) -> str:
+    """What a graded cell says: its error, else what it printed."""
+    outputs = cell.get("outputs", [])
+    for output in outputs:
+        if output.output_type == "error":
+            text = (
+                output.evalue if output.ename == "CheckFailed" else f"{output.ename}: {output.evalue}"
+            )
+            return strip_ansi(text)
+    return "".join(output.text for output in outputs if output.output_type == "stream").strip()
+
+
+def export_grades(course: Course, file: Path) -> int:
+    """All marks as a CSV for a learning platform: student, one column per assignment, bonus, total.
+
+    Returns:
+        The number of students.
+    """
+    api = nbgrader_api(course.root)
+    with api.gradebook as gradebook:
+        names = [assignment.name for assignment in gradebook.assignments]
+        rows = []
+        for student in gradebook.students:
+            marks = [_marks(gradebook, name, student.id) for name in names]
+            points = [mark[0] for mark in marks]
+            bonus = sum(mark[1] for mark in marks)
+            rows.append([student.id, *points, bonus, sum(points) + bonus])
+    with file.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(["student", *names, "bonus", "total"])
+        writer.writerows(rows)
+    return len(rows)
+
+
+def _marks(gradebook: Gradebook, name: str, student: str) -> tuple[float, float]:
+    """(points, bonus) of a student in an assignment."""
+    try:
+        submission = gradebook.find_submission(name, student)
+    except MissingEntry:
+        return 0.0, 0.0
+    bonus = sum(
+        grade.extra_credit or 0.0 for notebook in submission.notebooks for grade in notebook.grades
+    )
+    return submission.score - bonus, bonus

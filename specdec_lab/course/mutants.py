@@ -1,0 +1,163 @@
+"""Try the checks: every wrong implementation has to fail with a fitting message, every right one pass.
+
+``tests/mutants/MODULE/EXERCISE.py`` holds plain functions (or values) marked by what they are:
+
+    @wrong("reads the whole text again at each step", says="reads the text again")
+    def rereads(model, prompt, max_new_tokens): ...
+
+    @right("keeps tensors, not numbers")
+    def with_tensors(model, prompt, max_new_tokens): ...
+
+    wrong_value("no number", "soon", says="expected a number")
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rich.table import Table
+
+from specdec_lab.checks.failure import CheckFailed
+from specdec_lab.course.folder import Course, CourseError
+
+HIDDEN_SEEDS = (1, 2, 3)
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """An implementation and what the check should make of it.
+
+    Args:
+        what: in which way it is wrong, or right.
+        answer: the function or value.
+        says: a regular expression that the failure's message has to contain; None for a right one.
+    """
+
+    what: str
+    answer: object
+    says: str | None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the check made of one mutant; ``message`` is empty if it passed."""
+
+    assignment: str
+    exercise: str
+    mutant: Mutant
+    message: str
+
+    @property
+    def as_it_should(self) -> bool:
+        """A right one passes; a wrong one fails for the right reason."""
+        if self.mutant.says is None:
+            return not self.message
+        return bool(self.message) and re.search(self.mutant.says, self.message) is not None
+
+
+_collected: list[Mutant] = []
+
+
+def wrong(what: str, *, says: str) -> Callable[[Function], Function]:
+    """Mark a wrong implementation; ``says`` is what the message has to contain."""
+
+    def mark(function: Function) -> Function:
+        _collected.append(Mutant(what, function, says))
+        return function
+
+    return mark
+
+
+def right(what: str) -> Callable[[Function], Function]:
+    """Mark a right implementation in another style than the reference."""
+
+    def mark(function: Function) -> Function:
+        _collected.append(Mutant(what, function, None))
+        return function
+
+    return mark
+
+
+def wrong_value(what: str, value: object, *, says: str) -> None:
+    """A wrong answer to an exercise that asks for a value."""
+    _collected.append(Mutant(what, value, says))
+
+
+def right_value(what: str, value: object) -> None:
+    """A right answer to an exercise that asks for a value."""
+    _collected.append(Mutant(what, value, None))
+
+
+def collect(file: Path) -> list[Mutant]:
+    """The mutants in a file."""
+    _collected.clear()
+    spec = importlib.util.spec_from_file_location(f"mutants_{file.parent.name}_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise CourseError(f"cannot load {file}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return list(_collected)
+
+
+def judge(module: str, exercise: str, mutant: Mutant) -> str:
+    """The message of the first check that fails, visible or hidden; empty if all pass."""
+    check = getattr(import_module(f"specdec_lab.checks.{module}"), exercise)
+    try:
+        with redirect_stdout(io.StringIO()):
+            check(mutant.answer)
+            for seed in HIDDEN_SEEDS:
+                check(mutant.answer, seed=seed)
+    except CheckFailed as failure:
+        return str(failure)
+    return ""
+
+
+def judge_all(course: Course, names: list[str]) -> list[Judged]:
+    """Every mutant of the assignments."""
+    return [judged for name in names for judged in _judge_assignment(course, name)]
+
+
+def _judge_assignment(course: Course, name: str) -> Iterator[Judged]:
+    module = name.partition("_")[2]
+    for file in sorted((course.root / "tests" / "mutants" / module).glob("*.py")):
+        for mutant in collect(file):
+            yield Judged(name, file.stem, mutant, judge(module, file.stem, mutant))
+
+
+def mutants_table(judged: list[Judged]) -> Table:
+    """Killed and falsely accused, by exercise, with every miss spelt out."""
+    table = Table("assignment", "exercise", "wrong: caught", "right: passed", "misses", title="mutants")
+    keys = list(dict.fromkeys((one.assignment, one.exercise) for one in judged))
+    for assignment, exercise in keys:
+        here = [one for one in judged if (one.assignment, one.exercise) == (assignment, exercise)]
+        counts = []
+        for is_wrong in (True, False):
+            of_kind = [one for one in here if (one.mutant.says is not None) == is_wrong]
+            good = sum(one.as_it_should for one in of_kind)
+            counts.append(f"{good} of {len(of_kind)}")
+        misses = "\n".join(_miss(one) for one in here if not one.as_it_should)
+        table.add_row(assignment, exercise, *counts, misses)
+    caught = sum(one.as_it_should for one in judged if one.mutant.says is not None)
+    false_alarms = sum(not one.as_it_should for one in judged if one.mutant.says is None)
+    wrongs = sum(one.mutant.says is not None for one in judged)
+    table.caption = f"{caught} of {wrongs} wrong ones caught; {false_alarms} false alarms"
+    return table
+
+
+def _miss(one: Judged) -> str:
+    if one.mutant.says is None:
+        return f"false alarm: {one.mutant.what}: {one.message.splitlines()[0]}"
+    if not one.message:
+        return f"not caught: {one.mutant.what}"
+    return f"other message: {one.mutant.what}: {one.message.splitlines()[0]}"
