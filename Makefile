@@ -12,15 +12,17 @@ DEV := $(VENV)/.installed-dev
 # JupyterLab refuses to run as root unless told that this is meant (in a container, it is).
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab demo test test-quick lint bench capture clean
+.PHONY: help lab grade demo test test-quick lint bench capture build release grade-class mutants clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make lab      the course in JupyterLab (LAB_ARGS are passed on, e.g. LAB_ARGS=--no-browser)"
+	@echo "make grade    your points so far, with the reason for each that is missing"
 	@echo "make demo     decode a prompt in the terminal, with and without speculation"
 	@echo "make test     all tests, on small models and on the real one"
 	@echo "make clean    remove what the others made here (not your notebooks, not the weights)"
-	@echo "For those who change the code: make test-quick, make lint, make bench, make capture"
+	@echo "For instructors (docs/instructor.md): make release, make grade-class"
+	@echo "For those who change the code: make test-quick, lint, bench, capture, build, mutants"
 
 $(VENV)/bin/python:
 	@echo "==> Making a virtual environment in $(VENV) (10 seconds)"
@@ -41,9 +43,14 @@ $(DEV): pyproject.toml constraints.txt | $(COURSE)
 lab: $(COURSE)
 	@echo "==> Looking for the model's weights (fetched and converted once, about a minute)"
 	@$(BIN)/specdec-lab models fetch
+	@echo "==> Making your copies of the notebooks in work/ (what is there already stays as it is)"
+	@$(BIN)/specdec-lab start
 	@echo "==> Starting JupyterLab on the course (a few seconds; Ctrl-C ends it)"
 	@$(BIN)/jupyter lab $(AS_ROOT) --ServerApp.root_dir='$(CURDIR)' \
-		--LabApp.default_url=/lab/tree/notebooks/00_start_here/00_start_here.ipynb $(LAB_ARGS)
+		--LabApp.default_url=/lab/tree/work/00_start_here/00_start_here.ipynb $(LAB_ARGS)
+
+grade: $(COURSE)
+	@$(BIN)/specdec-lab grade
 
 demo: $(COURSE)
 	@echo "==> Looking for the model's weights (fetched and converted once, about a minute)"
@@ -80,6 +87,22 @@ capture: $(COURSE)
 	@$(BIN)/specdec-lab models fetch
 	@echo "==> Drawing the README's picture from a run of the demo (half a minute)"
 	@$(BIN)/python -m docs.capture
+
+build: $(COURSE)
+	@echo "==> Making the notebooks and answer keys from solutions/*/*.py (a minute for each)"
+	@$(BIN)/specdec-lab build
+
+mutants: $(COURSE)
+	@echo "==> Trying the checks on wrong and right implementations (half a minute)"
+	@$(BIN)/specdec-lab mutants
+
+release: $(COURSE)
+	@echo "==> Registering the assignments in gradebook.db and writing the learners' archive to dist/"
+	@$(BIN)/specdec-lab release
+
+grade-class: $(COURSE)
+	@echo "==> Autograding submitted/ (up to a minute for each notebook)"
+	@$(BIN)/specdec-lab grade-class
 
 clean:
 	@echo "==> Removing $(VENV) and caches; notebooks stay, and so do the weights in the user's cache"

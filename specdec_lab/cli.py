@@ -45,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain("interrupted", 130)
     except ValueError as error:
         return _complain(f"error: {error}", 2)
+    except ModuleNotFoundError as error:
+        return _complain(f"error: {error}; run: pip install 'specdec-lab[course]'", 1)
     except (RuntimeError, OSError) as error:
         return _complain(f"error: {error}", 1)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
+
+from torch import Tensor
 
 from specdec_lab.checks.harness import Check
 from specdec_lab.language_model import CausalLM
 from specdec_lab.provenance import provenance
 from specdec_lab.small import sized, small
 
-__all__ = ["experiment", "sized", "small", "yours_or_reference"]
+__all__ = ["CountPasses", "experiment", "sized", "small", "yours_or_reference"]
 
 
 RESULTS = "results"
@@ -65,6 +67,29 @@ def experiment(
     if not small():
         _write(file, result)
     return result
+
+
+class CountPasses:
+    """Stands for a model and counts its forward passes; the model forgets what it has read."""
+
+    def __init__(self, model: CausalLM) -> None:
+        model.reset()
+        self._model = model
+        self.passes = 0
+
+    def extend(self, tokens: Sequence[int]) -> Tensor:
+        """As the model's own; one more pass."""
+        self.passes += 1
+        return self._model.extend(tokens)
+
+    def rewind(self, length: int) -> None:
+        """As the model's own."""
+        self._model.rewind(length)
+
+    @property
+    def length(self) -> int:
+        """As the model's own."""
+        return self._model.length
 
 
 def _read(file: Path) -> dict[str, Any]:

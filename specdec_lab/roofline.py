@@ -1,7 +1,7 @@
 """What one forward pass must move and compute, and how fast a machine could do it.
 
-Counts, not measurements: everything here follows from a model's shape. Source of the roofline: Williams,
-Waterman, Patterson 2009 (doi 10.1145/1498765.1498785).
+Counts, not measurements: everything here follows from a model's shape. Source of the roofline:
+Williams, Waterman, Patterson 2009 (doi 10.1145/1498765.1498785).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # # 1. Why writing is slow
 #
 # **You build** two decoding loops, a stopwatch that can be trusted, and a model of what a forward pass costs.
-# **Time:** about 100 minutes. **The question:** a model reads a page at a glance. Why does it write so slowly?
+# **Time:** about 120 minutes. **The question:** a model reads a page at a glance. Why does it write so slowly?
 #
 # By the end you will have drawn the limits of your own computer, and found a gap in them. The rest of the course
 # spends that gap.

@@ -278,28 +278,9 @@ def sloppy_oracle(tokens, gamma):
     return [t if (len(tokens) + i) % 3 else 0 for i, t in enumerate(oracle(tokens, gamma))]
 
 
-class CountPasses:
-    """Passes everything on to the target, and counts its forward passes."""
-
-    def __init__(self, model):
-        model.reset()
-        self.model, self.passes = model, 0
-
-    def extend(self, tokens):
-        self.passes += 1
-        return self.model.extend(tokens)
-
-    def rewind(self, length):
-        self.model.rewind(length)
-
-    @property
-    def length(self):
-        return self.model.length
-
-
 table = Table("drafter", "same tokens", "tokens", "target passes", title="measured, gamma = 4")
 for drafter in (repeat_last, oracle, sloppy_oracle):
-    counting = CountPasses(target)
+    counting = lab.CountPasses(target)
     made = loop(counting, drafter, prompt, 4, len(truth), set())
     table.add_row(drafter.__name__, str(made == truth), str(len(made)), str(counting.passes))
 show(table)
@@ -390,7 +371,7 @@ def run_once(ids, budget):
     started = time.perf_counter()
     plain = greedy(ids, budget, ends)
     plain_seconds = time.perf_counter() - started
-    counting = CountPasses(target)
+    counting = lab.CountPasses(target)
     started = time.perf_counter()
     made = loop(counting, look_up, ids, 10, budget, ends)
     return plain, plain_seconds, made, counting.passes, time.perf_counter() - started
@@ -501,13 +482,12 @@ def literal_matching_law(p, q):
 law_of = lab.yours_or_reference(literal_matching_law, check.literal_matching_law)
 p = torch.tensor([0.45, 0.30, 0.15, 0.10])
 q = torch.tensor([0.60, 0.20, 0.15, 0.05])
-likeliest = int(p.argmax())
 generator = torch.Generator().manual_seed(0)
 draws = lab.sized(20_000, 2_000)
 drafted = torch.multinomial(q, draws, replacement=True, generator=generator)
 from_p = torch.multinomial(p, draws, replacement=True, generator=generator)
 
-literal = torch.where(drafted == likeliest, drafted, from_p)
+literal = torch.where(drafted == p.argmax(), drafted, from_p)
 sampled = torch.where(drafted == from_p, drafted, from_p)
 
 
