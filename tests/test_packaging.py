@@ -94,6 +94,8 @@ def test_a_wheel_works_outside_the_checkout(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert "specdec_lab/py.typed" in names
+    quizzes = {name for name in names if name.startswith("specdec_lab/checks/quizzes/")}
+    assert len(quizzes) == len(list((ROOT / "solutions").glob("*/*.py")))
     assert any(name.endswith("licenses/NOTICE") for name in names)
     installed = tmp_path / "installed"
     subprocess.run([*pip, "install", "--no-deps", "--target", str(installed), str(wheel)], check=True)

@@ -17,6 +17,7 @@ import time
 import torch
 from rich import print as show
 from rich.table import Table
+from tqdm.auto import tqdm
 
 from specdec_lab import lab, load_pair, plots
 from specdec_lab.checks import memory_bound_decoding as check
@@ -230,7 +231,8 @@ def seconds_of(run):
 def measure_one_more_token():
     filler = (text * 60)[: lab.sized(400, 60)]
     without, with_cache = [], []
-    for length in range(len(filler) // 5, len(filler) + 1, len(filler) // 5):
+    lengths = range(len(filler) // 5, len(filler) + 1, len(filler) // 5)
+    for length in tqdm(lengths, desc="measuring", leave=False):
         without.append([length, seconds_of(lambda: target.uncached_logits(filler[:length], rows=1))])
         target.reset()
         target.extend(filler[: length - 1], rows=1)
@@ -443,7 +445,7 @@ number_bytes = target.dtype.itemsize
 def measure_roofline():
     machine = measure_machine(target.device, target.dtype, repeats=lab.sized(7, 1))
     passes = []
-    for new in lab.sized((1, 8, 32, 256), (1, 8)):
+    for new in tqdm(lab.sized((1, 8, 32, 256), (1, 8)), desc="measuring", leave=False):
         tokens = (text * 60)[: 200 + new]
         target.reset()
         target.extend(tokens[:200], rows=1)
@@ -541,7 +543,13 @@ def measure_verification_cost():
     target.reset()
     target.extend((text * 60)[:200], rows=1)
     lengths = lab.sized((1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32), (1, 8))
-    curve = curve_of(target, (text * 60)[200:240], lengths, seconds_of)
+    with tqdm(total=len(lengths) + 1, desc="measuring", leave=False) as bar:
+
+        def timed(run):
+            bar.update()
+            return seconds_of(run)
+
+        curve = curve_of(target, (text * 60)[200:240], lengths, timed)
     return {"v": sorted([n, float(v)] for n, v in curve.items())}
 
 

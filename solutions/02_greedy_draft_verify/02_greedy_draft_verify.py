@@ -16,6 +16,7 @@ from collections import Counter
 import torch
 from rich import print as show
 from rich.table import Table
+from tqdm.auto import tqdm
 
 from specdec_lab import StopRule, autoregressive, lab, load_pair, plots
 from specdec_lab.checks import greedy_draft_verify as check
@@ -381,7 +382,8 @@ def measure_requests():
     result = {}
     for name, request in REQUESTS.items():
         ids = encode(tokenizer, request, chat=True)
-        runs = [run_once(ids, lab.sized(64, 8)) for _ in range(lab.sized(3, 1))]
+        repeats = tqdm(range(lab.sized(3, 1)), desc=f"measuring {name}", leave=False)
+        runs = [run_once(ids, lab.sized(64, 8)) for _ in repeats]
         plain, _, made, passes, _ = runs[0]
         ratios = sorted(run[1] / run[4] for run in runs)
         result[name] = {

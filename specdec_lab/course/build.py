@@ -18,9 +18,10 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
+from traitlets.config.loader import PyFileConfigLoader
 
 from specdec_lab.course.cells import Source, key_notebook, parse, sealed_quiz
-from specdec_lab.course.folder import Course, CourseError
+from specdec_lab.course.folder import MARK, Course, CourseError
 from specdec_lab.course.settings import configure
 
 SECONDS_PER_CELL = 300
@@ -82,29 +83,39 @@ def release_text(name: str, key: NotebookNode) -> str:
 
 
 @contextmanager
-def throwaway_course() -> Iterator[tuple[Path, NbGraderAPI]]:
-    """An empty nbgrader course with the real one's settings, which goes away again."""
+def throwaway_course(course: Course | None = None) -> Iterator[tuple[Path, NbGraderAPI]]:
+    """An empty nbgrader course, with the settings of ``course`` if one is given; it goes away again."""
     folder = tempfile.mkdtemp(prefix="specdec-lab-")
     try:
         root = Path(folder).resolve()
-        yield root, nbgrader_api(root)
+        yield root, NbGraderAPI(config=settings_for(root, course))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def settings_for(root: Path) -> Config:
-    """The settings that ``nbgrader_config.py`` makes, for a course in ``root``."""
-    config = Config()
-    configure(config, root)
+def settings_for(root: Path, course: Course | None = None) -> Config:
+    """nbgrader's settings for work in ``root``.
+
+    Args:
+        root: where nbgrader's folders and its gradebook are.
+        course: take over what its ``nbgrader_config.py`` says, its gradebook only if it lies there.
+    """
+    if course is None:
+        config = Config()
+        configure(config, root)
+    else:
+        config = PyFileConfigLoader(MARK, path=str(course.root)).load_config()
+    if course is None or root != course.root:
+        config.CourseDirectory.root = str(root)
+        config.CourseDirectory.db_url = f"sqlite:///{root / 'gradebook.db'}"
+    # Progress goes to the caller's own table; nbgrader's log is kept in the result of each call.
+    config.NbGraderAPI.log_level = "ERROR"
     return config
 
 
-def nbgrader_api(root: Path) -> NbGraderAPI:
-    """nbgrader, as ``nbgrader_config.py`` sets it up, working in ``root``."""
-    config = settings_for(root)
-    # Progress goes to the caller's own table; nbgrader's log is kept in the result of each call.
-    config.NbGraderAPI.log_level = "ERROR"
-    return NbGraderAPI(config=config)
+def nbgrader_api(course: Course) -> NbGraderAPI:
+    """nbgrader on the course itself: its submissions and its gradebook."""
+    return NbGraderAPI(config=settings_for(course.root, course))
 
 
 def call(method: Callable[..., dict[str, Any]], *arguments: str) -> dict[str, Any]:

@@ -160,7 +160,7 @@ def run_release(options: argparse.Namespace) -> int:
     stale = [problem for name in course.written() for problem in out_of_step(course, name)]
     if stale:
         raise CourseError(f"out of step: {', '.join(stale)}; run: specdec-lab build")
-    api = nbgrader_api(course.root)
+    api = nbgrader_api(course)
     for name in course.written():
         must_succeed(call(api.generate_assignment, name), f"cannot release {name}")
         print(f"in the gradebook: {name}")
