@@ -30,9 +30,10 @@ import torch
 from rich.console import Console
 from rich.table import Table
 from tqdm.auto import tqdm
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from benchmarks.prompts import PROMPTS
+from specdec_lab.benchmark import random_large_target
 from specdec_lab.decoding import generate
 from specdec_lab.drafters import ModelDrafter, NGramDrafter
 from specdec_lab.language_model import HFCausalLM
@@ -208,23 +209,6 @@ def million_parameters(seed: int) -> PreTrainedModel:
     return LlamaForCausalLM(config).eval()
 
 
-def large_random(device: torch.device) -> HFCausalLM:
-    """A 1.5B architecture (Qwen2.5-1.5B's shape) with random weights, for timing only."""
-    config = Qwen2Config(
-        vocab_size=151936,
-        hidden_size=1536,
-        intermediate_size=8960,
-        num_hidden_layers=28,
-        num_attention_heads=12,
-        num_key_value_heads=2,
-        tie_word_embeddings=True,
-        eos_token_id=None,
-    )
-    with torch.device(device):
-        model = Qwen2ForCausalLM(config)
-    return HFCausalLM(model.to(device, torch.bfloat16), name="1.5B, random weights")  # type: ignore[arg-type]
-
-
 def _rates(times: dict[str, float]) -> dict[str, Any]:
     return {"tokens_per_second": {name: 1.0 / seconds for name, seconds in times.items()}}
 
@@ -233,7 +217,7 @@ def measure_all(quick: bool) -> dict[str, Any]:
     """All three comparisons, with their provenance."""
     repeats = 3 if quick else 7
     if torch.cuda.is_available():
-        target = large_random(torch.device("cuda"))
+        target = random_large_target(torch.device("cuda"))
         ids_of = {"random": list(range(100, 164))}
         results: dict[str, Any] = {"plain decoding": plain_decoding(target, ids_of, repeats)}
     else:

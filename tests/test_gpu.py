@@ -4,6 +4,12 @@ import pytest
 import torch
 from helpers import near_twin, tiny_lm
 
+from specdec_lab.benchmark import (
+    measure_machine,
+    median_seconds,
+    random_large_target,
+    verification_cost,
+)
 from specdec_lab.decoding import generate
 from specdec_lab.drafters import LayerSkipDrafter, ModelDrafter, NGramDrafter
 from specdec_lab.language_model import HFCausalLM
@@ -48,3 +54,20 @@ def test_a_draft_model_may_sit_on_another_device():
     drafter = ModelDrafter(near_twin("llama"))
     options = {"max_new_tokens": 20, "sampling": Sampling(1.0), "seed": 1}
     assert len(generate(target, [1, 2, 3], drafter=drafter, **options).tokens) == 20
+
+
+def test_the_course_measures_a_gpu_by_its_memory():
+    """What notebook 01 does there: a 1.5B architecture, timed with the device synchronised."""
+    device = torch.device("cuda")
+    machine = measure_machine(device, torch.bfloat16, repeats=3)
+    assert machine.ridge > 0
+    target = random_large_target(device)
+    target.extend(list(range(200)), rows=1)
+    cost = verification_cost(
+        target,
+        list(range(8)),
+        [1, 8],
+        lambda run: median_seconds(run, repeats=5, synchronize=target.synchronize),
+    )
+    assert min(cost.values()) > 0
+    assert target.length == 200
