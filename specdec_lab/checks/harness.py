@@ -12,6 +12,7 @@ A check is a function that takes an ``Attempt`` and calls it like the learner's 
 
 from __future__ import annotations
 
+import copy
 import linecache
 import math
 import traceback
@@ -58,16 +59,21 @@ class Attempt:
 
         Args:
             arguments: what to pass.
-            shown: name -> value, how to show the call; None shows the arguments themselves.
+            shown: name -> value, how to show the call; text is a description. None shows the
+                arguments themselves.
         """
         if not callable(self.value):
             self.fail(f"`{self.name}` is {_kind(self.value)}, expected your function")
         given = shown if shown is not None else dict(enumerate(arguments))
         text = ", ".join(
-            _show(value) if type(name) is int else f"{name}={_show(value)}"
+            _show(value)
+            if type(name) is int
+            else f"{name}={value if isinstance(value, str) else _show(value)}"
             for name, value in given.items()
         )
         self._case = [("called", f"{self.name}({text})")]
+        self._printed = ""
+        before = [_kept(argument) for argument in arguments]
         with silence() as printed, closed_books(self._closed) as called:
             try:
                 result = self.value(*arguments)
@@ -83,6 +89,13 @@ class Attempt:
             self.fail(f"it calls the library's `{called[0]}`, which does what you are asked to write")
         if result is None:
             self.fail("it returned None. Is there a `return` at its end?")
+        for original, argument in zip(before, arguments, strict=True):
+            if _changed(original, argument):
+                self.fail(
+                    "your code changes what it was given; the caller still needs that. Work on a copy.",
+                    before=_show(original),
+                    after=_show(argument),
+                )
         return result
 
     def fail(self, problem: str, **details: str) -> NoReturn:
@@ -142,6 +155,11 @@ class Attempt:
         row = self.row(yours, len(expected))
         if torch.allclose(row, expected, atol=1e-5):
             return
+        if torch.allclose(row, expected, atol=0.02):
+            problem = "close, but not equal. Work the probabilities out, without drawing samples."
+        together = float(row.sum())
+        if math.isfinite(together) and abs(together - 1.0) > 1e-4:
+            problem = f"these sum to {together:.4g}; probabilities sum to 1."
         for misconception, wrong in (suspects or {}).items():
             if torch.allclose(row, wrong, atol=1e-5):
                 problem = misconception
@@ -262,6 +280,21 @@ def check(
         reference: a right implementation, which the notebook falls back on; it is closed, too.
     """
     return lambda body: Check(body, read, closed, reference)
+
+
+def _kept(argument: object) -> object:
+    """A copy of an argument that a careless function may change; None for any other."""
+    if isinstance(argument, Tensor):
+        return argument.clone()
+    return copy.copy(argument) if isinstance(argument, list | set) else None
+
+
+def _changed(original: object, argument: object) -> bool:
+    if isinstance(original, Tensor) and isinstance(argument, Tensor):
+        return not torch.equal(original, argument)
+    if isinstance(original, list) and isinstance(argument, list):
+        return [id(item) for item in original] != [id(item) for item in argument]
+    return original is not None and original != argument
 
 
 def _is_theirs(frame: traceback.FrameSummary) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from random import Random
 from statistics import mean, median
 
@@ -15,7 +14,8 @@ from specdec_lab.roofline import ModelShape
 
 SMOLLM2 = ModelShape(30, 576, 1536, 9, 3, 64, 49152)
 """The shape of SmolLM2-135M."""
-_TINY = ModelShape(layers=2, hidden=8, intermediate=20, heads=4, kv_heads=2, head_dim=2, vocab=50)
+_TINY = ModelShape(layers=2, hidden=10, intermediate=20, heads=4, kv_heads=2, head_dim=2, vocab=50)
+"""Here ``hidden`` is not ``heads * head_dim``."""
 
 
 def _texts(seed: int | None) -> list[tuple[int, list[int], int]]:
@@ -53,6 +53,8 @@ def naive_decode(attempt: Attempt, seed: int | None) -> None:
                 "the last row predicts the next.": first_row,
                 "each pass sees the last token only. Without a cache it has to see the whole "
                 "text.": _variant(model, prompt, budget, seen=1),
+                "each pass predicts the same token again. The text has to grow by each new token, and "
+                "the row to read is that of its last one.": truth[:1] * budget,
             },
         )
         expected = [prompt + truth[:count] for count in range(budget)]
@@ -102,16 +104,26 @@ def cached_decode(attempt: Attempt, seed: int | None) -> None:
                 "the prompt is in your answer; return the new tokens only.": prompt + truth,
                 "the last token is missing: `max_new_tokens` of them are asked for.": truth[:-1],
                 "that is one token too many for `max_new_tokens`.": greedy(model, prompt, budget + 1),
+                "you take the first row of the prefill. It predicts the second token of the prompt; "
+                "the last row predicts the next.": _from_first_row(model, prompt, budget),
             },
         )
         if budget:
             attempt.require(
                 model.reads == expected,
                 "the tokens are right, but there is a pass too many. The last new token need not be "
-                "read: nothing follows it.",
+                "read: nothing follows it."
+                if model.reads[:-1] == expected
+                else "the tokens are right, but the passes are not: one over the prompt, then one over "
+                "each new token but the last.",
                 yours=_passes(model.reads),
                 expected=_passes(expected),
             )
+
+
+def _from_first_row(model: SpyLM, prompt: list[int], budget: int) -> list[int]:
+    first = greedy(model, prompt[:1], min(budget, 1))
+    return first + greedy(model, prompt + first, budget - 1)
 
 
 def _judge_reads(attempt: Attempt, model: SpyLM, prompt: list[int], expected: list[list[int]]) -> None:
@@ -120,17 +132,21 @@ def _judge_reads(attempt: Attempt, model: SpyLM, prompt: list[int], expected: li
     longer = [read for read in reads[1:] if len(read) > 1]
     attempt.require(
         not longer,
-        "a later pass reads the text again, though the cache has it. The cache now holds it twice, and "
-        "the model sees a text that nobody wrote. Give `extend` the new token only.",
+        "a later pass reads the text again, though the cache has it. Unless you rewind, it then stands "
+        "there twice, and the model sees a text that nobody wrote. Give `extend` the new token only.",
         **details,
     )
-    split = len(prompt) > 1 and bool(reads) and len(reads[0]) == 1
+    if not reads or reads[0] == prompt:
+        return
     attempt.require(
-        not split,
+        reads[0] != prompt[: len(reads[0])],
         "the prompt is not read in one pass. `extend` takes all of it at once, at about the price of "
-        "one token."
-        if reads and reads[0] == prompt[:1]
-        else "the prompt is not read whole: only its last token reaches the model.",
+        "one token.",
+        **details,
+    )
+    attempt.require(
+        reads[0] != prompt[-1:],
+        "the prompt is not read whole: only its last token reaches the model.",
         **details,
     )
 
@@ -138,11 +154,15 @@ def _judge_reads(attempt: Attempt, model: SpyLM, prompt: list[int], expected: li
 @check(read="A time that can be trusted", closed=(benchmark,), reference=benchmark.median_seconds)
 def median_seconds(attempt: Attempt, seed: int | None) -> None:
     """Warm-up left out, synchronised before each reading of the clock, median of the repeats."""
-    cases = [(5, 2, [9.0, 8.0, 1.0, 1.2, 7.0, 1.1, 1.3]), (1, 1, [6.0, 2.0]), (3, 0, [3.0, 1.0, 2.0])]
+    cases = [
+        (7, 0, [1.1, 7.0, 1.0, 1.4, 1.3, 1.2, 1.5]),
+        (1, 1, [6.0, 2.0]),
+        (5, 2, [9.0, 8.0, 1.0, 1.2, 7.0, 1.1, 1.3]),
+    ]
     if seed is not None:
         random = Random(seed)
         cases = []
-        for repeats, warmup in ((7, 3), (1, 2), (5, 1), (9, 0)):
+        for repeats, warmup in ((9, 0), (1, 2), (5, 1), (7, 3)):
             slow = [random.uniform(20.0, 30.0) for _ in range(warmup)]
             usual = [random.uniform(1.0, 2.0) for _ in range(repeats)]
             if repeats > 3:
@@ -159,7 +179,9 @@ def median_seconds(attempt: Attempt, seed: int | None) -> None:
             shown={"run": "...", "repeats": repeats, "warmup": warmup},
         )
         timed = durations[warmup:]
-        work = f"{warmup} warm-up runs of {durations[:warmup]} s, then {[round(t, 3) for t in timed]} s"
+        work = f"timed runs of {[round(time, 3) for time in timed]} s"
+        if warmup:
+            work = f"warm-up runs of {[round(time, 3) for time in durations[:warmup]]} s, then {work}"
         if device.calls != warmup + repeats:
             attempt.fail(
                 f"`run` was called {device.calls} times, expected {warmup} + {repeats}: each warm-up "
@@ -167,10 +189,11 @@ def median_seconds(attempt: Attempt, seed: int | None) -> None:
             )
         seconds = attempt.number(yours)
 
-        def near(value: float, seconds: float = seconds) -> bool:
-            return abs(seconds - value) < 0.02
-
-        if near(median(timed)):
+        attempt.require(
+            device.readings > 0,
+            "`clock` was never called. Take the time from it, not from a clock of your own.",
+        )
+        if _near(seconds, [median(timed)]):
             continue
         problem = "this is not the median time of the timed runs."
         if seconds < 0.1:
@@ -178,22 +201,37 @@ def median_seconds(attempt: Attempt, seed: int | None) -> None:
                 "the clock saw how long it takes to ask for the work, not to do it. Call `synchronize` "
                 "before you read the clock at the end."
             )
-        elif near(sum(durations[:warmup]) + timed[0]) or (warmup and repeats == 1):
-            problem = (
-                "the first timed run includes work that the warm-up left behind. Call `synchronize` "
-                "before you start the clock, too."
-            )
-        elif near(mean(timed)):
-            problem = (
-                "that is the mean. One slow run (something else woke up) pulls it; take the median."
-            )
-        elif near(median(durations)) or near(mean(durations)):
-            problem = "the warm-up runs are among the timed ones."
-        elif near(sum(timed)):
-            problem = "that is the time of all runs together, expected that of one."
-        elif near(min(timed)):
-            problem = "that is the fastest run, expected the median."
+        warm = sum(durations[:warmup])
+        suspects = {
+            "the first timed run includes work that the warm-up left behind. Call `synchronize` "
+            "before you start the clock, too.": [median([warm + timed[0], *timed[1:]])],
+            "that is the mean. One slow run (something else woke up) pulls it; take the median.": [
+                mean(timed)
+            ],
+            "the warm-up runs are among the timed ones.": [
+                median(durations),
+                mean(durations),
+                sorted(durations)[len(durations) // 2],
+            ],
+            "that is the time of all runs together, expected that of one.": [
+                sum(timed),
+                sum(durations),
+            ],
+            "that is the fastest run, expected the median.": [min(timed)],
+            "that is the slowest run, expected the median.": [max(timed)],
+            "that is a single run: the first, the last, or the one in the middle of the list as it was "
+            "measured. The median is in the middle by size.": [
+                timed[0],
+                timed[-1],
+                timed[repeats // 2],
+            ],
+        }
+        problem = next((text for text, times in suspects.items() if _near(seconds, times)), problem)
         attempt.fail(problem, work=work, yours=f"{seconds:.4g}", expected=f"about {median(timed):.4g}")
+
+
+def _near(seconds: float, times: list[float]) -> bool:
+    return any(abs(seconds - time) < 0.02 for time in times)
 
 
 def _shapes(seed: int | None) -> list[ModelShape]:
@@ -230,6 +268,8 @@ def matrix_weights(attempt: Attempt, seed: int | None) -> None:
             suspects={
                 "you count keys and values as wide as the queries. They have `kv_heads` heads, which "
                 "several query heads share.": truth + shape.layers * 2 * (queries - keys),
+                "queries and output are `heads * head_dim` wide on their one side. Only in some models "
+                "is that `hidden`.": truth + shape.layers * 2 * (shape.hidden**2 - queries),
                 "the output head is missing.": truth - head,
                 "the table is counted twice. The embedding is looked up, one row per token; only the "
                 "output head is multiplied with.": truth + head,
@@ -240,8 +280,10 @@ def matrix_weights(attempt: Attempt, seed: int | None) -> None:
                 "the attention's output matrix is missing.": truth - shape.layers * queries,
                 "keys and values are two matrices.": truth - shape.layers * keys,
                 "the head is counted once per layer.": truth + (shape.layers - 1) * head,
+                "the norms are counted, too; here they are left out.": truth
+                + (2 * shape.layers + 1) * shape.hidden,
             },
-            relative=1e-9,
+            relative=1e-6,
         )
 
 
@@ -253,7 +295,7 @@ def _passes_to_count(seed: int | None) -> list[tuple[ModelShape, int, int]]:
     return [(shape, random.randint(2, 9), random.randint(300, 2000)) for shape in _shapes(seed)]
 
 
-@check(read="Counting what a forward pass moves", reference=roofline.forward_bytes)
+@check(read="Bytes per pass", reference=roofline.forward_bytes)
 def forward_bytes(attempt: Attempt, seed: int | None) -> None:
     """Matrices once, embedding rows, keys and values read and written; in bytes."""
     for index, (shape, new, context) in enumerate(_passes_to_count(seed)):
@@ -284,9 +326,20 @@ def forward_bytes(attempt: Attempt, seed: int | None) -> None:
                 "token.": truth + width * shape.hidden * (shape.vocab - new),
                 "the matrices are counted once per token. They are read once for all tokens of the "
                 "pass: that is the whole point.": truth + width * matrices * (new - 1),
+                "each token pays for a pass of its own. The matrices are read once for all tokens of "
+                "the pass, and the context's keys and values, too.": width
+                * new
+                * (matrices + shape.hidden + pair * (context + new)),
                 "these are numbers, not bytes: multiply by `bytes_per_number`.": truth / width,
+                "the embedding rows and the cache are numbers so far: they take `bytes_per_number` "
+                "each, too.": truth - (width - 1) * (new * shape.hidden + pair * (context + new)),
+                "a number does not always take 4 bytes: `bytes_per_number` says how many.": truth
+                / width
+                * 4,
                 "the new tokens' own keys and values, which are written, are missing.": truth
                 - width * pair * new,
+                "the context's keys and values, which are read, are missing.": truth
+                - width * pair * context,
                 "keys *and* values: two numbers, not one.": truth - width * pair * (context + new) / 2,
                 "the cache has `kv_heads` heads, not `heads`.": truth
                 + width * pair * (context + new) * (shape.heads / shape.kv_heads - 1),
@@ -296,7 +349,7 @@ def forward_bytes(attempt: Attempt, seed: int | None) -> None:
                 "one embedding row is counted; there is one for each new token.": truth
                 - width * (new - 1) * shape.hidden,
             },
-            relative=1e-9,
+            relative=1e-6,
         )
 
 
@@ -324,14 +377,22 @@ def forward_flops(attempt: Attempt, seed: int | None) -> None:
                 "the attention looks at the context only; the new tokens have keys and values too.": (
                     matrices + attention * context / (context + new)
                 ),
-                "comparing with the keys is there, mixing the values is not (or the other way "
-                "round).": matrices + attention / 2,
+                "the attention looks at the new tokens only; the context has keys and "
+                "values, too.": matrices + attention * new / (context + new),
+                "half of the attention is missing: keys are compared *and* values mixed, each a "
+                "multiplication *and* an addition.": matrices + attention / 2,
+                "a multiplication and an addition are two operations, in the matrices and in the "
+                "attention.": matrices / 2 + attention,
+                "three quarters of the attention are missing: keys are compared *and* values mixed, "
+                "each a multiplication *and* an addition.": matrices + attention / 4,
+                "here a new token is compared with all `context + new_tokens` keys, those behind it "
+                "included.": matrices + attention * (context + (new + 1) / 2) / (context + new),
                 "the attention is done by all `heads`, even where they share keys and values.": matrices
                 + attention * shape.kv_heads / shape.heads,
                 "the attention is counted for one new token only.": matrices + attention / new,
                 "the attention is counted for one layer only.": matrices + attention / shape.layers,
             },
-            relative=1e-9,
+            relative=1e-6,
         )
 
 
@@ -341,10 +402,11 @@ def attainable_flops(attempt: Attempt, seed: int | None) -> None:
     cases = [(0.5, 100e9, 20e9), (50.0, 100e9, 20e9), (5.0, 100e9, 20e9)]
     if seed is not None:
         random = Random(seed)
-        cases = [
-            (random.uniform(0.1, 100.0), random.uniform(1e11, 1e15), random.uniform(1e10, 1e13))
-            for _ in range(6)
-        ]
+        cases = []
+        for _ in range(3):
+            peak, bandwidth = random.uniform(1e11, 1e15), random.uniform(1e10, 1e13)
+            for of_ridge in (random.uniform(0.01, 0.9), random.uniform(1.1, 20.0)):
+                cases.append((of_ridge * peak / bandwidth, peak, bandwidth))
     for intensity, peak, bandwidth in cases:
         yours = attempt(
             intensity,
@@ -361,6 +423,10 @@ def attainable_flops(attempt: Attempt, seed: int | None) -> None:
                 "no machine computes faster than its peak.": ramp,
                 "data that has not arrived cannot be computed with: the bandwidth limits, too.": peak,
                 "FLOPs per byte times bytes per second gives FLOP/s.": bandwidth / intensity,
+                "the bandwidth is in bytes a second. How many operations does each byte that arrives "
+                "allow?": bandwidth,
+                "that is a share of the peak, not operations a second.": min(1.0, ramp / peak),
+                "that is upside down: seconds for each operation.": 1 / min(peak, ramp),
                 "moving and computing overlap, so the slower one decides; they do not add up.": 1
                 / (1 / peak + 1 / ramp),
             },
@@ -379,7 +445,7 @@ def predicted_v8(attempt: Attempt, seed: int | None) -> None:
 
 
 @check(
-    read="How much longer do eight tokens take?",
+    read="The cost of verifying",
     closed=(benchmark,),
     reference=benchmark.verification_cost,
 )
@@ -390,16 +456,27 @@ def verification_cost(attempt: Attempt, seed: int | None) -> None:
         random = Random(seed)
         cases = [(random.randint(2, 9), random.sample(range(2, 20), 4)), (0, [8, 1, 3])]
     for context, lengths in cases:
-        model, starts = SpyLM.make(context), list[int]()
+        model, tokens = SpyLM.make(context), [index % 6 for index in range(32)]
         if context:
             model.extend([0] * context)
             model.reads.clear()
+            model.behind.clear()
+        timer = _FakeTimer(attempt, model)
         yours = attempt(
             model,
-            [index % 6 for index in range(32)],
+            list(tokens),
             list(lengths),
-            partial(_fake_seconds, model, starts),
+            timer,
             shown={"model": model, "tokens": "[...]", "lengths": lengths, "seconds_of": "..."},
+        )
+        attempt.require(
+            timer.used,
+            "`seconds_of` was never called. It is the stopwatch here: give it a function to time.",
+        )
+        attempt.require(
+            model.length >= context,
+            f"the model has {model.length} tokens in its cache afterwards, expected the {context} that "
+            "it came with: its context is gone.",
         )
         attempt.require(
             model.length == context,
@@ -407,7 +484,7 @@ def verification_cost(attempt: Attempt, seed: int | None) -> None:
             "it came with. Each forward leaves its tokens there: rewind.",
         )
         attempt.require(
-            all(start == context for start in starts),
+            all(behind == context for behind in model.behind),
             "the call that you time is run several times, and the context grows from one time to the "
             "next. Rewind inside it.",
         )
@@ -422,6 +499,11 @@ def verification_cost(attempt: Attempt, seed: int | None) -> None:
                     "these are seconds; divide by the time for one token.": _fake_time(n, context),
                     "you divide by n. v(n) is the time of the whole forward.": truth[n] / n,
                     "that is upside down: n tokens over one token.": 1 / truth[n],
+                    "that is how much faster one pass is than n passes. v(n) is the time of the one "
+                    "pass.": n / truth[n],
+                    "you read all of `tokens`, whatever n is. Read the first n.": (
+                        _fake_time(len(tokens), context) / _fake_time(1, context)
+                    ),
                     "you divide by the first of `lengths`; divide by a forward over one token.": (
                         _fake_time(n, context) / _fake_time(lengths[0], context)
                     ),
@@ -433,16 +515,32 @@ def _fake_time(tokens: int, context: int) -> float:
     return 0.040 + 0.002 * tokens + 0.0005 * context
 
 
-def _fake_seconds(model: SpyLM, starts: list[int], run: Callable[[], object]) -> float:
-    """Run three times, as a real timer would; seconds by what was read, and behind how much."""
-    times = []
-    for _ in range(3):
-        before, behind = len(model.reads), model.length
-        starts.append(behind)
-        run()
-        read = [len(tokens) for tokens in model.reads[before:]]
-        times.append(sum(_fake_time(count, behind) for count in read))
-    return median(times)
+class _FakeTimer:
+    """Runs a call three times, as a real timer would; seconds by what is read, and behind how much."""
+
+    def __init__(self, attempt: Attempt, model: SpyLM) -> None:
+        self.used = False
+        self._attempt = attempt
+        self._model = model
+
+    def __call__(self, run: Callable[[], object]) -> float:
+        self.used = True
+        self._attempt.require(
+            callable(run),
+            "`seconds_of` was given the result of a pass. Give it a function, not called yet; it "
+            "calls it.",
+        )
+        times = []
+        for _ in range(3):
+            before = len(self._model.reads)
+            run()
+            reads, behind = self._model.reads[before:], self._model.behind[before:]
+            self._attempt.require(
+                len(reads) == 1,
+                f"the call that you time makes {len(reads)} passes. The n tokens are read in one.",
+            )
+            times.append(_fake_time(len(reads[0]), behind[0]))
+        return median(times)
 
 
 def _by_length(attempt: Attempt, yours: object, lengths: list[int]) -> dict[int, object]:
@@ -477,6 +575,18 @@ def batch_intensity(attempt: Attempt, seed: int | None) -> None:
             suspects={
                 "the batch moves the weights once, not once per sequence.": flops / one,
                 "the sequences have a cache each; only the weights are shared.": batch * flops / one,
+                "the work is done for each sequence of the batch.": truth / batch,
+                "that is upside down: the intensity is FLOPs per byte.": 1 / truth,
+                "that is one sequence with a context of all. Here each token looks at its own.": (
+                    roofline.forward_flops(shape, batch, batch * context)
+                    / roofline.forward_bytes(shape, batch, batch * context, 4)
+                ),
+                "the weights are numbers; in float32 each takes 4 bytes.": batch
+                * flops
+                / (weights / 4 + batch * (one - weights / 4)),
+                "that is one sequence that reads `batch` tokens. Here each token stands behind a "
+                "context of its own.": roofline.forward_flops(shape, batch, context)
+                / roofline.forward_bytes(shape, batch, context, 4),
             },
             relative=1e-6,
         )

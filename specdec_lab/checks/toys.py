@@ -21,14 +21,18 @@ class SpyLM(TableLM):
         model = cls.random(vocab, order, seed)
         assert isinstance(model, SpyLM)
         model.reads = []
+        model.behind = []
         model.rewinds = []
         return model
 
     reads: list[list[int]]
+    behind: list[int]
+    """How much the cache held when each pass began."""
     rewinds: list[int]
 
     def extend(self, tokens: Sequence[int], rows: int | None = None) -> Tensor:
         self.reads.append([int(token) for token in tokens])
+        self.behind.append(self.length)
         return super().extend(self.reads[-1], rows)
 
     def rewind(self, length: int) -> None:
@@ -38,6 +42,7 @@ class SpyLM(TableLM):
     def forward(self, tokens: Sequence[int]) -> Tensor:
         """Logits ``[n, vocab]`` of a text read from its start, without the cache."""
         self.reads.append([int(token) for token in tokens])
+        self.behind.append(0)
         self.tokens.clear()
         rows = TableLM.extend(self, self.reads[-1])
         self.tokens.clear()
@@ -84,6 +89,7 @@ class FakeDevice:
         self.durations = list(durations)
         self.launch = launch
         self.calls = 0
+        self.readings = 0
         self.now = 100.0
         self._busy_until = 0.0
 
@@ -96,6 +102,7 @@ class FakeDevice:
 
     def clock(self) -> float:
         """The time in seconds."""
+        self.readings += 1
         return self.now
 
     def synchronize(self) -> None:
