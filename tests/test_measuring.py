@@ -27,7 +27,7 @@ from specdec_lab.roofline import (
 )
 from specdec_lab.simulation import decode, simulate
 
-SMALL = ModelShape(1, 4, 6, 2, 1, 2, 10)
+SMALL = ModelShape(1, 5, 6, 2, 1, 2, 10)
 """The worked example of the notebook."""
 
 
@@ -35,9 +35,9 @@ SMALL = ModelShape(1, 4, 6, 2, 1, 2, 10)
 
 
 def test_the_notebooks_worked_example():
-    assert matrix_weights(SMALL) == 160
-    assert forward_bytes(SMALL, 1, 0) == 672
-    assert forward_flops(SMALL, 1, 0) == 2 * 160 + 16
+    assert matrix_weights(SMALL) == 200
+    assert forward_bytes(SMALL, 1, 0) == 836
+    assert forward_flops(SMALL, 1, 0) == 2 * 200 + 16
 
 
 @pytest.mark.parametrize("architecture", ["llama", "qwen3", "mistral"])

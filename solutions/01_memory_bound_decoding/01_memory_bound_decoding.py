@@ -290,8 +290,8 @@ def matrix_weights(shape):
     shape: a ModelShape, with layers, hidden, intermediate, heads, kv_heads,
         head_dim and vocab.
 
-    Example: 1 layer, hidden 4, intermediate 6, heads 2, kv_heads 1, head_dim 2,
-    vocab 10 make 16 + 8 + 8 + 16 + 3 * 24 + 40 = 160.
+    Example: 1 layer, hidden 5, intermediate 6, heads 2, kv_heads 1, head_dim 2,
+    vocab 10 make 20 + 10 + 10 + 20 + 3 * 30 + 50 = 200.
     """
     ### BEGIN SOLUTION
     queries = shape.hidden * shape.heads * shape.head_dim
@@ -335,8 +335,8 @@ def forward_bytes(shape, new_tokens, context, bytes_per_number):
     context: how many tokens are in the cache already.
     bytes_per_number: 4 for float32.
 
-    Example: with the shape above (160 weights), one token behind an empty
-    cache moves 4 * (160 + 4 + 4) = 672 bytes in float32.
+    Example: with the shape above (200 weights), one token behind an empty
+    cache moves 4 * (200 + 5 + 4) = 836 bytes in float32.
     """
     ### BEGIN SOLUTION
     embedding = new_tokens * shape.hidden
@@ -361,7 +361,8 @@ def forward_bytes(shape, new_tokens, context, bytes_per_number):
 #
 # - Each new token meets every matrix weight once: one multiplication and one addition, **two operations**.
 # - Attention: in every layer and each of the `heads` heads, a new token is compared with all `context + new_tokens` keys
-#   and mixes as many values. Either is `head_dim` multiplications and additions per key or value.
+#   and mixes as many values. Either is `head_dim` multiplications and additions per key or value. (A token never looks at
+#   those behind it, so this counts a little too much. Most implementations compute the full rectangle all the same.)
 
 
 # %% [exercise] forward_flops
@@ -371,7 +372,7 @@ def forward_flops(shape, new_tokens, context):
     shape, new_tokens, context: as in forward_bytes.
 
     Example: with the shape above, one token behind an empty cache takes
-    2 * 160 for the matrices and 2 * 2 * 2 * 2 = 16 for the attention.
+    2 * 200 for the matrices and 2 * 2 * 2 * 2 = 16 for the attention.
     """
     ### BEGIN SOLUTION
     matrices = 2 * new_tokens * count_weights(shape)
@@ -491,7 +492,7 @@ predicted_v8 = 1.5
 # Call the answer v(n): the time of a pass over n tokens, divided by the time of a pass over one, both behind the same
 # context. Measure it.
 #
-# The timer runs your call many times. Each run has to find the cache as the first one did.
+# The timer runs your call many times, and each time the context has to be the same.
 
 
 # %% [exercise] verification_cost

@@ -199,7 +199,8 @@ def cut(emitted, end_tokens, remaining):
 # %% [hidden check] cut points=1 seed=1204
 
 # %% [task] speculative_decode title="The whole loop" difficulty=2 minutes=15
-# Ask the drafter, run a round, keep what may be kept, until it is finished. A budget of 0 is a budget, too.
+# Ask the drafter, run a round, keep what may be kept, until it is finished. The first round reads the prompt, so there is
+# no pass besides those of the rounds. With a budget of 0 there is no round at all.
 #
 # `propose(tokens, gamma)` gives at most gamma tokens to follow the text; perhaps fewer, perhaps none.
 
@@ -306,11 +307,11 @@ print(tokenizer.decode(whole))
 def prompt_lookup(tokens, gamma, longest=3):
     """Propose what followed the last few tokens when they stood before.
 
-    tokens: the text so far.
-    gamma: most tokens to propose.
+    tokens: the text so far; may be shorter than `longest`, even empty.
+    gamma: most tokens to propose, at least 1.
     longest: most tokens to match.
-    Returns a list of at most gamma tokens; empty if nothing matches. Fewer
-    than gamma if the text ends before.
+    Returns a list of at most gamma tokens: empty if nothing matches (or the
+    text is too short), and perhaps fewer if the text ends before.
 
     Example: in [1, 2, 3, 9, 2, 3] the last two tokens stood at the start, so
     gamma 2 gives [9, 2]. (They also stand at the end; that is where we are.)

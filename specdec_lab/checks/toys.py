@@ -77,6 +77,15 @@ def random_tokens(random: Random, length: int, vocab: int = 6) -> list[int]:
     return [random.randrange(vocab) for _ in range(length)]
 
 
+def draft_for(model: SpyLM, text: list[int], right: int, length: int) -> list[int]:
+    """A draft whose first ``right`` tokens are the target's own, and whose next is not."""
+    draft: list[int] = []
+    while len(draft) < length:
+        (choice,) = greedy(model, text + draft, 1)
+        draft.append(choice if len(draft) != right else (choice + 1) % model.vocab_size)
+    return draft
+
+
 class FakeDevice:
     """A device that works behind the program's back, as a GPU does, with a clock of its own.
 

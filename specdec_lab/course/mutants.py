@@ -136,23 +136,28 @@ def _judge_assignment(course: Course, name: str) -> Iterator[Judged]:
 
 
 def mutants_table(judged: list[Judged]) -> Table:
-    """Killed and falsely accused, by exercise, with every miss spelt out."""
-    table = Table("assignment", "exercise", "wrong: caught", "right: passed", "misses", title="mutants")
-    keys = list(dict.fromkeys((one.assignment, one.exercise) for one in judged))
-    for assignment, exercise in keys:
-        here = [one for one in judged if (one.assignment, one.exercise) == (assignment, exercise)]
-        counts = []
-        for is_wrong in (True, False):
-            of_kind = [one for one in here if (one.mutant.says is not None) == is_wrong]
-            good = sum(one.as_it_should for one in of_kind)
-            counts.append(f"{good} of {len(of_kind)}")
-        misses = "\n".join(_miss(one) for one in here if not one.as_it_should)
-        table.add_row(assignment, exercise, *counts, misses)
-    caught = sum(one.as_it_should for one in judged if one.mutant.says is not None)
+    """Caught and falsely accused, by exercise, with every miss spelt out."""
+    table = Table(title="mutants", title_justify="left")
+    table.add_column("exercise", no_wrap=True)
+    table.add_column("wrong: caught", no_wrap=True)
+    table.add_column("right: passed", no_wrap=True)
+    table.add_column("misses")
+    for assignment in dict.fromkeys(one.assignment for one in judged):
+        table.add_section()
+        for exercise in dict.fromkeys(one.exercise for one in judged if one.assignment == assignment):
+            here = [one for one in judged if (one.assignment, one.exercise) == (assignment, exercise)]
+            misses = "\n".join(_miss(one) for one in here if not one.as_it_should)
+            table.add_row(exercise, _share(here, wrong=True), _share(here, wrong=False), misses)
+    wrongs = [one for one in judged if one.mutant.says is not None]
+    caught = sum(one.as_it_should for one in wrongs)
     false_alarms = sum(not one.as_it_should for one in judged if one.mutant.says is None)
-    wrongs = sum(one.mutant.says is not None for one in judged)
-    table.caption = f"{caught} of {wrongs} wrong ones caught; {false_alarms} false alarms"
+    table.caption = f"{caught} of {len(wrongs)} wrong ones caught; {false_alarms} false alarms"
     return table
+
+
+def _share(judged: list[Judged], *, wrong: bool) -> str:
+    of_kind = [one for one in judged if (one.mutant.says is not None) == wrong]
+    return f"{sum(one.as_it_should for one in of_kind)} of {len(of_kind)}"
 
 
 def _miss(one: Judged) -> str:

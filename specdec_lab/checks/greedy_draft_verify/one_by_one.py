@@ -1,22 +1,28 @@
-"""Checks of ``02_greedy_draft_verify``."""
+"""Checks of the parts of a round: by hand, verification, the round itself, the stop."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 
 import torch
 from torch import Tensor
 
-from specdec_lab import decoding, drafters, verification
+from specdec_lab import decoding, verification
 from specdec_lab.checks import references
 from specdec_lab.checks.harness import Attempt, check
-from specdec_lab.checks.toys import ScriptedProposals, SpyLM, greedy, random_tokens
+from specdec_lab.checks.toys import SpyLM, draft_for, greedy, random_tokens
 
 BY_HAND_DRAFT = ["on", "the", "red", "mat"]
+
+
 BY_HAND_CHOICES = ["on", "the", "warm", "mat", "and"]
 """The target's argmax behind the text, then behind each drafted token."""
+
+
 BY_HAND_TEXT = ["the", "cat", "sat"]
+
+
 _LIBRARY = (decoding, verification)
 
 
@@ -187,21 +193,12 @@ def _rounds(seed: int | None) -> list[tuple[int, list[int], int, int, int]]:
     return cases
 
 
-def _draft_for(model: SpyLM, text: list[int], right: int, length: int) -> list[int]:
-    """A draft whose first ``right`` tokens are the target's own, and whose next is not."""
-    draft: list[int] = []
-    while len(draft) < length:
-        (choice,) = greedy(model, text + draft, 1)
-        draft.append(choice if len(draft) != right else (choice + 1) % model.vocab_size)
-    return draft
-
-
 @check(read="One round", closed=_LIBRARY, reference=references.one_round)
 def one_round(attempt: Attempt, seed: int | None) -> None:
     """One forward over what is unread and the draft; the verdict; the rewind."""
     for model_seed, text, cached, right, length in _rounds(seed):
         model = SpyLM.make(model_seed)
-        draft = _draft_for(model, text, right, length)
+        draft = draft_for(model, text, right, length)
         if cached:
             model.extend(text[:cached])
             model.reads.clear()
@@ -381,359 +378,3 @@ def cut(attempt: Attempt, seed: int | None) -> None:
             yours=str(bool(answer)),
             expected=str(finished),
         )
-
-
-_Maker = Callable[[SpyLM, Random], ScriptedProposals]
-
-
-def _runs(seed: int | None) -> list[tuple[int, list[int], int, int, set[int], _Maker]]:
-    """(model's seed, prompt, gamma, max_new_tokens, end tokens, how to make a drafter)."""
-    if seed is None:
-        return [
-            (7, [3, 1, 4], 3, 10, set(), _often_right),
-            (1, [2, 5], 2, 0, set(), _often_right),
-            (2, [1], 4, 1, set(), _always_right),
-            (3, [1, 2], 4, 12, {0}, _always_right),
-            (4, [4], 2, 7, set(), _silent),
-        ]
-    random = Random(seed)
-    kinds: list[tuple[int, int, set[int], _Maker]] = [
-        (3, 11, set(), _always_right),
-        (5, 9, {1}, _often_right),
-        (2, 6, set(), _never_right),
-        (4, 8, {2, 3}, _silent),
-        (4, 13, set(), _short),
-        (0, 5, set(), _often_right),
-        (3, 0, set(), _always_right),
-    ]
-    return [
-        (random.randrange(1000), random_tokens(random, random.randint(1, 5)), *kind) for kind in kinds
-    ]
-
-
-def _always_right(model: SpyLM, random: Random) -> ScriptedProposals:
-    return ScriptedProposals(lambda tokens, gamma: greedy(model, tokens, gamma))
-
-
-def _often_right(model: SpyLM, random: Random) -> ScriptedProposals:
-    """How good a draft is depends on the length of the text only, however the drafter is called."""
-    quality = random_tokens(random, 40)
-
-    def propose(tokens: list[int], gamma: int) -> list[int]:
-        return _draft_for(model, tokens, quality[len(tokens) % 40], gamma)
-
-    return ScriptedProposals(propose)
-
-
-def _never_right(model: SpyLM, random: Random) -> ScriptedProposals:
-    return ScriptedProposals(lambda tokens, gamma: _draft_for(model, tokens, 0, gamma))
-
-
-def _silent(model: SpyLM, random: Random) -> ScriptedProposals:
-    return ScriptedProposals(lambda tokens, gamma: [])
-
-
-def _short(model: SpyLM, random: Random) -> ScriptedProposals:
-    """Fewer tokens than asked for, sometimes none."""
-    length = random_tokens(random, 40, 4)
-    return ScriptedProposals(
-        lambda tokens, gamma: greedy(model, tokens, min(length[len(tokens) % 40], gamma))
-    )
-
-
-class _Handed:
-    """What a loop is handed: the drafter, the round and the cut, and how they may be called."""
-
-    def __init__(
-        self, attempt: Attempt, prompt: list[int], gamma: int, proposals: ScriptedProposals
-    ) -> None:
-        self._attempt = attempt
-        self._prompt = prompt
-        self._gamma = gamma
-        self._proposals = proposals
-        self._drafted_for = 0
-        self._finished = False
-
-    def propose(self, tokens: Sequence[int], gamma: int) -> list[int]:
-        text = [int(token) for token in tokens]
-        self._attempt.require(
-            gamma <= self._gamma,
-            f"the drafter was asked for {gamma} tokens, gamma is only {self._gamma}.",
-        )
-        self._attempt.require(
-            text[: len(self._prompt)] == self._prompt,
-            "the drafter wants the whole text so far, the prompt included.",
-            yours=str(text),
-        )
-        self._attempt.require(
-            len(text) > self._drafted_for,
-            "the drafter was shown the same text twice; it has grown since.",
-            yours=str(text),
-        )
-        self._drafted_for = len(text)
-        return self._proposals(text, gamma)
-
-    def one_round(
-        self,
-        model: SpyLM,
-        tokens: Sequence[int],
-        draft: Sequence[int],
-        verify: references.Verify = references.verify,
-    ) -> list[int]:
-        self._attempt.require(
-            not self._finished, "`cut` said that decoding is finished, and yet there is another round."
-        )
-        text = [int(token) for token in tokens]
-        self._attempt.require(
-            text[: len(self._prompt)] == self._prompt,
-            "`one_round` wants the whole text so far, the prompt included.",
-            yours=str(text),
-        )
-        self._attempt.require(
-            model.length < len(text) and model.tokens == text[: model.length],
-            "`one_round` got a text that does not fit the cache. It wants the whole text so far, whose "
-            "last token has not been read yet.",
-            yours=str(text),
-            cache=str(model.tokens),
-        )
-        return references.one_round(model, text, draft, verify)
-
-    def cut(
-        self, emitted: Sequence[int], end_tokens: set[int], remaining: int
-    ) -> tuple[list[int], bool]:
-        self._attempt.require(
-            remaining >= 1,
-            f"`cut` was called with remaining = {remaining}, and it takes at least 1. What remains of "
-            "`max_new_tokens` shrinks with each new token (not with those of the prompt), and where "
-            "nothing remains there is no round.",
-        )
-        kept, self._finished = references.cut(emitted, end_tokens, remaining)
-        return kept, self._finished
-
-
-@check(read="The whole loop", closed=_LIBRARY, reference=references.speculative_decode)
-def speculative_decode(attempt: Attempt, seed: int | None) -> None:
-    """The same tokens as greedy decoding, in as few target forwards as the drafts allow."""
-    for model_seed, prompt, gamma, budget, ends, make in _runs(seed):
-        model = SpyLM.make(model_seed)
-        proposals = make(model, Random(model_seed))
-        handed = _Handed(attempt, prompt, gamma, proposals)
-        yours = attempt(
-            model,
-            handed.propose,
-            list(prompt),
-            gamma,
-            budget,
-            set(ends),
-            handed.one_round,
-            handed.cut,
-            shown={
-                "model": model,
-                "propose": proposals,
-                "prompt": prompt,
-                "gamma": gamma,
-                "max_new_tokens": budget,
-                "end_tokens": sorted(ends),
-            },
-        )
-        truth = greedy(model, prompt, budget, ends)
-        unlimited = greedy(model, prompt, budget)
-        made = len(attempt.tokens(yours))
-        attempt.same_tokens(
-            yours,
-            truth,
-            "these are not the tokens of greedy decoding. Speculation must not change them.",
-            suspects={
-                "the prompt is in your answer; return the new tokens only.": prompt + truth,
-                "decoding goes on behind an end token.": unlimited,
-                "that is more than `max_new_tokens`.": greedy(
-                    model, prompt, max(budget + 1, made), ends
-                ),
-                "the budget is for the new tokens; those of the prompt do not count.": truth[
-                    : max(0, budget - len(prompt))
-                ],
-                "the last token is missing.": truth[:-1],
-                "that is less than `max_new_tokens`, and no end token stopped it.": truth[:made],
-            },
-        )
-        twin = SpyLM.make(model_seed)
-        theirs = make(twin, Random(model_seed))
-        references.speculative_decode(twin, theirs, prompt, gamma, budget, ends)
-        _judge_rounds(attempt, model, proposals, prompt, min(gamma, budget - 1), len(twin.reads))
-
-
-def _judge_rounds(
-    attempt: Attempt,
-    model: SpyLM,
-    proposals: ScriptedProposals,
-    prompt: list[int],
-    useful: int,
-    expected: int,
-) -> None:
-    """The drafts are as long as is useful, and there are as many passes as the reference makes."""
-    passes = len(model.reads)
-    asked = max((wanted for _, wanted in proposals.asked), default=0)
-    problem = "the tokens are right, but the number of target passes is not."
-    if not expected:
-        problem = "nothing was to be decoded, and yet the target read something."
-    elif not passes:
-        problem = "the target made no pass at all, so nobody has verified the draft."
-    elif passes == expected + 1 and model.reads[0] in (prompt, prompt[:-1]):
-        problem = "the prompt has a pass of its own. The first round reads it, together with the draft."
-    attempt.require(
-        passes == 0 or asked >= useful,
-        f"the drafter was never asked for gamma tokens, only for {asked}."
-        if proposals.asked
-        else "the drafter was never asked.",
-    )
-    attempt.require(
-        passes == expected, problem, yours=f"{passes} passes", expected=f"{expected} passes"
-    )
-
-
-@check(
-    read="A drafter that needs no model",
-    closed=(drafters.NGramDrafter,),
-    reference=references.prompt_lookup,
-)
-def prompt_lookup(attempt: Attempt, seed: int | None) -> None:
-    """What followed one of the longest matches, whichever of them."""
-    cases = [
-        ([1, 2, 3, 4, 5, 1, 2, 3], 2, 3),
-        ([7, 8, 9], 4, 3),
-        ([2, 7, 1, 2, 9, 3, 2, 8, 1, 2], 2, 3),
-        ([9, 4, 4], 3, 3),
-        ([1, 2, 3, 4, 5, 6, 2, 3, 4, 1, 5, 6, 1, 2, 3, 4], 2, 4),
-        ([5], 3, 3),
-    ]
-    if seed is not None:
-        random = Random(seed)
-        for _ in range(10):
-            pattern = random_tokens(random, random.randint(3, 6), 20)
-            noise = random_tokens(random, random.randint(0, 5), 20)
-            tokens = pattern + noise + pattern[: random.randint(1, 3)]
-            cases.append((tokens, random.randint(1, 5), random.randint(1, 4)))
-        a, b, c, d, e, f = random.sample(range(20), 6)
-        cases += [
-            ([a, b, c, d, e, f, b, c, d, a, e, f, a, b, c, d], 2, 4),
-            ([a, b, b], 2, 3),
-            ([a, a, a, a], 3, 2),
-            ([], 3, 3),
-        ]
-    for tokens, gamma, longest in cases:
-        yours = attempt(
-            list(tokens),
-            gamma,
-            longest,
-            shown={"tokens": tokens, "gamma": gamma, "longest": longest},
-        )
-        proposed = attempt.tokens(yours)
-        size, allowed = _continuations(tokens, gamma, longest)
-        if proposed in allowed:
-            continue
-        details = {"yours": str(proposed), "expected": " or ".join(map(str, allowed))}
-        problem = "this is not what followed the last tokens before."
-        ending = tokens[-size:] if size else []
-        if size and proposed and proposed[:size] == ending[: len(proposed)]:
-            problem = "the proposal starts with the match itself; start with what followed it."
-        elif len(proposed) > gamma:
-            problem = f"{len(proposed)} tokens proposed, expected at most gamma = {gamma}."
-        elif not proposed and size < longest:
-            problem = (
-                f"nothing proposed, though {ending}, the end of the text, stood before. Where the last "
-                f"{longest} tokens never did, try fewer."
-            )
-        elif not proposed:
-            problem = (
-                "nothing proposed, though the last tokens stood before. (The match at the very end of "
-                "the text is the text itself; nothing follows it.)"
-            )
-        elif size == 0:
-            problem = (
-                "no part of the end of this text stood before, so there is nothing to propose: []."
-            )
-        elif any(proposed in _continuations(tokens, gamma, shorter)[1] for shorter in range(1, size)):
-            problem = "a longer match is there. The more of the text agrees, the better: try it first."
-        attempt.fail(problem, **details)
-
-
-def _continuations(tokens: list[int], gamma: int, longest: int) -> tuple[int, list[list[int]]]:
-    """The size of the longest match, and every draft that a reasonable rule would take from there."""
-    for size in range(min(longest, len(tokens) - 1), 0, -1):
-        starts = [
-            start
-            for start in range(len(tokens) - size)
-            if tokens[start : start + size] == tokens[-size:]
-        ]
-        if starts:
-            drafts: list[list[int]] = []
-            for start in starts:
-                source = start + size
-                copied = list(tokens)
-                for offset in range(gamma):
-                    copied.append(copied[source + offset])
-                drafts += [tokens[source : source + gamma], copied[len(tokens) :]]
-            return size, [draft for i, draft in enumerate(drafts) if draft not in drafts[:i]]
-    return 0, [[]]
-
-
-@check(read="What will happen?")
-def predicted_passes(attempt: Attempt, seed: int | None) -> None:
-    """Any number of passes between one and the tokens made: the point is for having predicted."""
-    guess = attempt.number(attempt.value)
-    attempt.require(
-        1 <= guess <= 64,
-        f"{guess:g} target passes for 64 tokens? Write a number between 1 and 64.",
-    )
-
-
-@check(read="What matching cannot do", reference=references.literal_matching_law)
-def literal_matching_law(attempt: Attempt, seed: int | None) -> None:
-    """The law of what comes out, not a sample of it."""
-    pairs = [([0.5, 0.3, 0.2], [0.6, 0.3, 0.1]), ([0.2, 0.7, 0.1], [0.5, 0.25, 0.25])]
-    if seed is not None:
-        random = Random(seed)
-        pairs = [(_distribution(random, 5), _distribution(random, 5)) for _ in range(4)]
-        pairs.append(([0.1, 0.2, 0.7], [0.5, 0.5, 0.0]))
-    for p_list, q_list in pairs:
-        p = torch.tensor(p_list, dtype=torch.float64)
-        q = torch.tensor(q_list, dtype=torch.float64)
-        yours = attempt(p.clone(), q.clone(), shown={"p": p_list, "q": q_list})
-        top, likeliest = int(p.argmax()), torch.zeros_like(p)
-        likeliest[top] = 1.0
-        q_top, own = int(q.argmax()), torch.zeros_like(p)
-        own[q_top] = 1.0
-        kept, rejected = q[top] * likeliest, 1 - q[top]
-        rest, residual = p * (1.0 - likeliest), (p - q).clamp(min=0.0)
-        attempt.same_distribution(
-            yours,
-            references.literal_matching_law(p, q),
-            suspects={
-                "that is p itself. It would be, if the rule were exact; work out both ways in which a "
-                "token can come out.": p,
-                "that is q. What the drafter draws comes out only if it is p's likeliest token.": q,
-                "after a rejection the token is drawn from all of p, and may be its likeliest "
-                "token again.": kept + rejected * rest / rest.sum(),
-                "the rest of p does not sum to one. After a rejection the token is drawn from all of "
-                "p, and may be its likeliest token again.": kept + rejected * rest,
-                "that draws from what p has more of than q. Here a token is drawn from all of p.": kept
-                + rejected * residual / residual.sum(),
-                "the draft is kept if it is the likeliest token of *p*, the target's.": q[q_top] * own
-                + (1 - q[q_top]) * p,
-                "these do not sum to one: the way over a kept draft is missing.": rejected * p,
-                "these do not sum to one: a token is drawn from p only if the draft is not kept.": kept
-                + p,
-                "that sums to one, but dividing does not mend it: a token is drawn from p only if the "
-                "draft is not kept.": (kept + p) / (1 + q[top]),
-                "that keeps any draft with probability min(1, p/q). Here nothing but p's likeliest "
-                "token is kept.": torch.minimum(p, q) + (1 - torch.minimum(p, q).sum()) * p,
-                "the draft is the likeliest token with probability q, not p.": p[top] * likeliest
-                + (1 - p[top]) * p,
-                "the two ways are weighted the wrong way round.": rejected * likeliest + q[top] * p,
-            },
-        )
-
-
-def _distribution(random: Random, vocab: int) -> list[float]:
-    weights = [random.random() ** 2 + 0.01 for _ in range(vocab)]
-    return [weight / sum(weights) for weight in weights]
