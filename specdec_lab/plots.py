@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
+from matplotlib.patches import FancyBboxPatch, Patch
 
 from specdec_lab.benchmark import Machine
 from specdec_lab.provenance import Kind
@@ -46,11 +46,21 @@ def rounds(generation: Generation, decode: Decode, most: int = 12) -> Figure:
     axes.set_ylim(-len(rows) + 0.4, 0.6)
     axes.axis("off")
     kinds = {kind for row in rows for _, kind in row}
-    for place, kind in enumerate(kind for kind in _FACE if kind in kinds):
-        axes.text(
-            place * 0.19 + 0.1, 1.02, f"■ {kind}", color=_EDGE[kind], fontsize=9,
-            transform=axes.transAxes, va="bottom",
-        )  # fmt: skip
+    handles = [
+        Patch(facecolor=_FACE[kind], edgecolor=_EDGE[kind], label=kind)
+        for kind in _FACE
+        if kind in kinds
+    ]
+    figure.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(0.0, 0.98),
+        ncols=len(handles),
+        frameon=False,
+        fontsize=9,
+        handlelength=1.2,
+        columnspacing=1.4,
+    )
     hidden = len(generation.rounds) - len(shown)
     more = f"; {hidden} more rounds not shown" if hidden else ""
     source: Kind = "simulated" if generation.simulated else "measured"
@@ -178,8 +188,8 @@ def verification_cost(
         axes.plot(8, result["predicted"], "x", color=PINK, markersize=9, mew=2, label="you predicted")
     axes.set_xlabel("n, tokens in one forward pass")
     axes.set_ylabel("time, in one-token passes")
-    axes.set_ylim(0, max(*costs, 2.0, result.get("predicted") or 0) * 1.4)
-    axes.legend(frameon=False, loc="lower right")
+    axes.set_ylim(0, max(*costs, 2.0, result.get("predicted") or 0) * 1.2)
+    axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, fontsize=9)
     return _finish(figure, "measured", _where(result))
 
 

@@ -8,8 +8,8 @@
 # decoding** makes it read them less often. Something cheap *drafts* a few tokens, and the model, the *target*,
 # checks them all in one pass. What it agrees with is kept; the first disagreement is replaced.
 #
-# The output is the target's own. Only the time changes. If the likeliest token is always taken, as on this page, the
-# result is the same token for token; if tokens are drawn at random, they come with exactly the same probabilities.
+# The output is the target's own. Only the time changes. If the likeliest token is always taken (*greedy* decoding, as on
+# this page), the result is the same token for token; if tokens are drawn at random, they come with exactly the same probabilities.
 #
 # Run each cell with Shift-Enter. All words of the course are in the [glossary](../../docs/glossary.md).
 
@@ -96,7 +96,7 @@ plots.rounds(demo.speculative, pair.tokenizer.decode)
 show(demo_table(demo))
 
 # %% [markdown]
-# The model left out a sentence. That is the target's own mistake, and speculation keeps it faithfully: the last line
+# The model did not repeat it quite word for word. That is the target's own mistake, and speculation keeps it faithfully: the last line
 # of the table compares the tokens of two runs that your computer just made on the same prompt, one with the drafter
 # and one by the target alone.
 #
@@ -120,15 +120,15 @@ show(rounds_table(demo.speculative, pair.tokenizer.decode))
 
 # %% [quiz] points=0
 # 1. What does the target do with a draft of four tokens?
-# - It runs four passes, one for each token | That would save nothing. The whole draft goes through in one pass, which gives a row of logits behind each token.
-# + It reads all four in one pass and compares | Yes: one pass gives the target's opinion behind every drafted token at once.
+# - It runs four passes, one for each token | That would save nothing. The whole draft goes through in one pass, which says what should follow behind each of its tokens.
+# + It reads all four in one pass and compares | Yes: one pass gives the target's opinion on every drafted token at once.
 # - It trusts them if the drafter is good | It trusts nothing. Every token that comes out is one that the target would have written itself.
 # 2. What happens to a drafted token that comes after the first rejected one?
 # - It is kept if the target agrees with it | Agreement means nothing there: it was proposed, and judged, behind a token that is no longer in the text.
 # + It is dropped | Yes. It was proposed behind a text that will not exist.
 # - It is tried again in the next round | The drafter starts afresh behind the replacement. It may propose the same token again, but nobody remembers it.
 # 3. Where does the bonus token come from?
-# + From the target's last row, when the whole draft was accepted | Yes: the pass has read all drafted tokens, so its last row says what follows them.
+# + From the target, which has read the whole draft when all of it was accepted | Yes: so it also says what follows the last drafted token.
 # - From the drafter, which proposes one token more | The drafter's tokens have to be verified. The bonus needs no verification, since the target said it.
 # - From an extra pass of the target | It costs no extra pass; that is why it is a bonus.
 # 4. With greedy decoding, how does the text differ from the target's own?
@@ -145,9 +145,9 @@ show(rounds_table(demo.speculative, pair.tokenizer.decode))
 #
 # | claim | kind | scope |
 # |---|---|---|
-# | greedy speculation gives the target's own tokens | stable concept | any target and drafter; here compared token for token in float32 |
+# | greedy speculation gives the target's own tokens | stable concept | any target and drafter, short of exact near ties in rounding; here compared token for token in float32 |
 # | 9 tokens in 2 passes, 2.81x | simulated | the made-up sentence; costs assumed |
-# | 2.44x | theory | Leviathan et al. 2023, theorem 3.8, with acceptance 7/8, gamma 4, c 0.15 |
+# | 2.44x | theory | Leviathan et al. 2023, theorem 3.8, with acceptance 7/8, drafts of 4, a drafted token at 0.15 of a pass |
 # | the counts, times and speedup of the real runs | measured | your computer, just now, one run each: a repeat differs |
 #
 # Sources: Leviathan, Kalman, Matias 2023 ([arXiv 2211.17192](https://arxiv.org/abs/2211.17192)); Chen et al. 2023

@@ -112,6 +112,7 @@ def cached_decode(model, prompt, max_new_tokens):
 
     model: has read nothing yet; see extend above.
     prompt: list of token ids.
+    max_new_tokens: may be 0; then nothing has to be read.
     Returns the list of the max_new_tokens new ids, without the prompt.
 
     Example: for prompt [3, 4] and two new tokens 5 and 6, extend gets [3, 4],
@@ -147,8 +148,8 @@ def cached_decode(model, prompt, max_new_tokens):
 # Both loops, on the real model. (Where your own does not pass its check yet, the library's is used, and it says so.)
 
 # %%
-naive = lab.yours_or_reference(naive_decode, check.naive_decode)
-cached = lab.yours_or_reference(cached_decode, check.cached_decode)
+naive = lab.yours_or_reference(check.naive_decode)
+cached = lab.yours_or_reference(check.cached_decode)
 
 new_tokens = lab.sized(24, 4)
 started = time.perf_counter()
@@ -212,16 +213,16 @@ def median_seconds(run, repeats, warmup, clock, synchronize):
 
 # %% [markdown]
 # Now a fair comparison: what does *one more token* cost, behind texts of different lengths? Below, one pass over the whole
-# text against one pass over its last token, with your stopwatch. On a GPU the 135M model would wait for kernel launches
-# instead of memory, so there a larger architecture with random weights is timed: 1.5 billion parameters, and what it
-# writes is noise. (About half a minute.)
+# text against one pass over its last token, with your stopwatch. On a GPU the 135M model would mostly wait for its
+# hundreds of small steps to be started, not for memory. So there a larger architecture with random weights is timed: 1.5
+# billion parameters, and what it writes is noise. (About half a minute.)
 
 # %%
 from specdec_lab.benchmark import random_large_target
 
 on_gpu = torch.cuda.is_available()
 target = random_large_target(torch.device("cuda")) if on_gpu else pair.target
-stopwatch = lab.yours_or_reference(median_seconds, check.median_seconds)
+stopwatch = lab.yours_or_reference(check.median_seconds)
 
 
 def seconds_of(run):
@@ -257,8 +258,20 @@ plots.time_per_token(one_more_token)
 # %% [markdown]
 # ## Counting what a forward pass moves
 #
-# To multiply with a weight, the processor has to fetch it from memory. Let us count how many there are. The model's
-# shape:
+# To multiply with a weight, the processor has to fetch it from memory. Let us count how many there are.
+#
+# <details><summary>If it is a while since you met a transformer</summary>
+#
+# A token's id selects a row of the **embedding** table: a vector of `hidden` numbers. Each **layer** changes that vector in
+# two steps. *Attention*: the vector is multiplied with three matrices to give **queries**, **keys** and **values**, cut
+# into **heads**; the token's query is compared with the key of every token up to its own, and the values are mixed
+# accordingly; a fourth matrix brings the mix back to `hidden` numbers. *Feed-forward*: three more matrices take the vector
+# up to `intermediate` numbers and back. Behind the last layer the **output head** turns the vector into a score for each
+# token of the vocabulary. Keys and values of earlier tokens never change: they are what the cache keeps. Often several
+# query heads share one key and value head, which keeps the cache small.
+# </details>
+#
+# The model's shape:
 
 # %%
 from specdec_lab.roofline import ModelShape
@@ -276,8 +289,8 @@ show(shape)
 # | output | (heads · head_dim) x hidden | |
 # | gate, up, down | hidden x intermediate, each | the feed-forward part |
 #
-# And once, at the end, the output head: hidden x vocab, a score for each token of the vocabulary. (Norms have a few
-# thousand numbers; they are left out.)
+# And once, at the end, the output head: hidden x vocab, a score for each token of the vocabulary. (The norms between
+# them are left out: 0.03 % of the numbers.)
 
 # %% [task] matrix_weights title="How many weights?" difficulty=1 minutes=8
 # Count the numbers in all matrices that a forward pass multiplies with: those of all layers, and the head.
@@ -309,7 +322,7 @@ def matrix_weights(shape):
 # has no parameters besides those you counted and the norms.
 
 # %%
-count_weights = lab.yours_or_reference(matrix_weights, check.matrix_weights)
+count_weights = lab.yours_or_reference(check.matrix_weights)
 counted = count_weights(shape)
 in_the_model = sum(parameter.numel() for parameter in pair.target.model.parameters())
 
@@ -390,14 +403,18 @@ def forward_flops(shape, new_tokens, context):
 # are counted from the formulas above, so they are *theory*.
 
 # %%
-count_bytes = lab.yours_or_reference(forward_bytes, check.forward_bytes)
-count_flops = lab.yours_or_reference(forward_flops, check.forward_flops)
+count_bytes = lab.yours_or_reference(check.forward_bytes)
+count_flops = lab.yours_or_reference(check.forward_flops)
 
 table = Table("a pass over", "behind", "MB moved", "GFLOPs", "FLOPs per byte", title="theory, float32")
 for new, context in ((1, 200), (8, 200), (32, 200), (512, 0)):
     moved, work = count_bytes(shape, new, context, 4), count_flops(shape, new, context)
     table.add_row(
-        f"{new} tokens", str(context), f"{moved / 1e6:.0f}", f"{work / 1e9:.2f}", f"{work / moved:.1f}"
+        f"{new} token{'s' * (new > 1)}",
+        str(context),
+        f"{moved / 1e6:.0f}",
+        f"{work / 1e9:.2f}",
+        f"{work / moved:.1f}",
     )
 show(table)
 
@@ -470,8 +487,9 @@ print(f"below {machine.ridge:.1f} FLOPs per byte this machine waits for memory")
 plots.roofline(machine, limits["passes"])
 
 # %% [markdown]
-# Writing one token sits at the far left: half an operation per byte. The machine is **memory-bound** there. It spends its
-# time fetching weights, and its arithmetic is nearly idle.
+# The corner of the roof is called the **ridge**. Writing one token sits far to the left of it: half an operation per byte in
+# float32, one in bfloat16. The machine is **memory-bound** there. It spends its time fetching weights, and its arithmetic
+# is nearly idle.
 #
 # The points lie below the roof. A pass is not one big product: it is hundreds of small ones, each with a start-up cost, and
 # our count leaves out activations and the cost of growing the cache.
@@ -537,13 +555,13 @@ def verification_cost(model, tokens, lengths, seconds_of):
 # The curve of your machine, with the prediction that the roofline makes for it. (About 20 seconds.)
 
 # %%
-curve_of = lab.yours_or_reference(verification_cost, check.verification_cost)
+curve_of = lab.yours_or_reference(check.verification_cost)
 
 
 def measure_verification_cost():
     target.reset()
     target.extend((text * 60)[:200], rows=1)
-    lengths = lab.sized((1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32), (1, 8))
+    lengths = lab.sized((2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32), (8,))
     with tqdm(total=len(lengths) + 1, desc="measuring", leave=False) as bar:
 
         def timed(run):
@@ -551,7 +569,7 @@ def measure_verification_cost():
             return seconds_of(run)
 
         curve = curve_of(target, (text * 60)[200:240], lengths, timed)
-    return {"v": sorted([n, float(v)] for n, v in curve.items())}
+    return {"v": [[1, 1.0], *sorted([n, float(v)] for n, v in curve.items())]}
 
 
 def roofline_seconds(new):
@@ -567,12 +585,16 @@ if cost:
 plots.verification_cost(cost, {n: roofline_seconds(n) / roofline_seconds(1) for n in range(1, 33)})
 
 # %% [markdown]
-# **There is the gap.** Eight passes over one token each cost eight. One pass over eight tokens costs far less. A model can
-# *check* eight tokens for little more than it takes to *make* one, if only someone hands it eight tokens to check.
+# **There is the gap**, between the dotted line and your curve. Eight passes over one token each cost eight. One pass over
+# eight tokens costs far less. A model can *check* eight tokens in a fraction of the time that it takes to *make* them, if
+# only someone hands it eight tokens to check.
 #
-# How little depends on the machine. A GPU's curve stays flat for much longer than that of two CPU cores: it has far more
-# arithmetic to spare for each byte it moves. If your curve has steps, that is the matrix library choosing another routine
-# at some sizes; the roofline knows nothing of that.
+# The roofline promises even more: no extra cost at all up to the ridge. The clock is less generous. A pass is made of
+# hundreds of small products, and matrix libraries are at their best with one row or with very many; in between they need
+# more time than the bytes alone. If your curve has steps, that is the library choosing another routine.
+#
+# How wide the gap is depends on the machine. A GPU has far more arithmetic to spare for each byte it moves than two CPU
+# cores have: its ridge lies further to the right, and its curve stays low for longer.
 #
 # The same gap explains **prefill and decode**. Reading a prompt of 500 tokens is one pass with plenty of work per byte:
 # compute-bound. Writing 500 tokens is 500 passes, each waiting for memory.
@@ -607,7 +629,7 @@ def batch_intensity(shape, batch, context):
 
 # %% [task] the_gap title="Explain the gap" difficulty=2 minutes=10
 # In your own words, in five to eight sentences, for a colleague who has not taken this course: why does checking eight
-# tokens cost little more than making one? Use numbers of your own machine from this notebook, and say of each whether
+# tokens take far less time than making eight? Use numbers of your own machine from this notebook, and say of each whether
 # it is measured or theory. And when would the gap close?
 
 # %% [written] the_gap points=2
@@ -626,9 +648,9 @@ def batch_intensity(shape, batch, context):
 # %% [markdown]
 # ## The key insight
 #
-# **Writing is slow because each token waits for the last, and each pass waits for the weights to arrive from memory. One
-# pass can check many tokens for little more than the price of one, and that spare arithmetic is free for whoever has
-# tokens to check.**
+# **Writing is slow because each token waits for the last, and each pass waits for the weights to arrive from memory. A pass
+# that checks many tokens fetches those weights only once, so checking is far cheaper than making, for whoever has tokens to
+# check.**
 
 # %% [quiz] points=5
 # 1. Why can the target not write tokens 5 and 6 in one pass by itself?
@@ -638,7 +660,7 @@ def batch_intensity(shape, batch, context):
 # - The vocabulary would have to be squared | Only if it scored all pairs at once. The trouble is more basic: one depends on the other.
 # 2. What limits a pass over one token on most machines?
 # - The number of operations per second | There are about two operations for each weight, far fewer than the processor could do in the time it takes to fetch that weight.
-# - The size of the vocabulary | The head is one of many matrices, and not the largest share of the bytes.
+# - The size of the vocabulary | The head is the largest single matrix, but in this model only a fifth of the bytes.
 # + The bytes of weights that have to be fetched per second | Yes. It is memory-bound: about half an operation per byte in float32.
 # - The length of the prompt | With a cache it hardly matters, until the cache itself becomes as large as the weights.
 # 3. You time a GPU with `clock(); run(); clock()` and find that the model is 50 times faster than its memory allows. What happened?
@@ -646,10 +668,10 @@ def batch_intensity(shape, batch, context):
 # - The weights were in the GPU's cache | They are far larger than it. And no cache is 50 times as fast for all of them.
 # - The median hides the slow runs | Each single run was too fast already.
 # - The warm-up was missing | Then the first run would be too slow, not all of them too fast.
-# 4. The arithmetic intensity of a pass over one token is 0.5, the machine's ridge is at 10. Which pass is about as long?
+# 4. The arithmetic intensity of a pass over one token is 0.5, the machine's ridge is at 10. Which pass takes about as long, by the roofline?
 # - One over 1000 tokens | At 500 operations per byte the arithmetic takes 50 times as long as the fetching.
 # - One over 100 tokens | That has an intensity of about 50, beyond the ridge: bound by compute, and about five times as long.
-# + One over 10 tokens | Yes, by the roofline: about 5 operations per byte, still waiting for memory. On a real machine it takes somewhat longer.
+# + One over 10 tokens | Yes: about 5 operations per byte, still waiting for memory. On a real machine it takes longer, as you measured.
 # - Only one over one token | The roofline is flat in time up to the ridge: what is idle can be used.
 # 5. A speedup of 3 is announced, measured against a loop without a key-value cache. What do you make of it?
 # - It is fair if both loops write the same tokens | The same tokens at a needlessly slow pace are still a straw man.

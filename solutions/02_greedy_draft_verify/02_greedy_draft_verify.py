@@ -4,8 +4,8 @@
 # **You build** speculative decoding, the greedy kind: a verifier, a round, a loop, and a drafter that needs no model.
 # **Time:** about 120 minutes. **The question:** can we make fewer passes of the target without changing a single token?
 #
-# From the last notebook you know the gap: one pass can check many tokens for little more than it takes to make one. What
-# is missing is someone who hands it tokens to check. He may be wrong. We only have to notice.
+# From the last notebook you know the gap: one pass checks many tokens in far less time than it takes to make them. What
+# is missing is something that hands it tokens to check. It may be wrong. We only have to notice.
 #
 # Nothing here depends on your solutions of the last notebook. Words are in the [glossary](../../docs/glossary.md).
 
@@ -25,7 +25,7 @@ pair = load_pair("embedded")
 target, tokenizer = pair.target, pair.tokenizer
 
 # %% [markdown]
-# ## One round by hand
+# ## A round, step by step
 #
 # The text so far is **the cat sat**, one token per word. A drafter proposes four more: **on the red mat**. The target
 # reads them in one pass. Here is what it thinks comes next, behind the text and behind each drafted word; it always takes
@@ -124,9 +124,12 @@ def verify(draft, rows):
 #
 # `verify` comes in as an argument: the check hands in its own, so that an earlier mistake costs nothing here.
 
+# %%
+trusted_verify = lab.yours_or_reference(check.verify)
+
 
 # %% [exercise] one_round
-def one_round(model, tokens, draft, verify=verify):
+def one_round(model, tokens, draft, verify=trusted_verify):
     """Verify a draft in one pass of the model.
 
     model: its cache holds the first model.length tokens of `tokens`; that is
@@ -204,10 +207,21 @@ def cut(emitted, end_tokens, remaining):
 #
 # `propose(tokens, gamma)` gives at most gamma tokens to follow the text; perhaps fewer, perhaps none.
 
+# %%
+trusted_round = lab.yours_or_reference(check.one_round)
+trusted_cut = lab.yours_or_reference(check.cut)
+
 
 # %% [exercise] speculative_decode
 def speculative_decode(
-    model, propose, prompt, gamma, max_new_tokens, end_tokens, one_round=one_round, cut=cut
+    model,
+    propose,
+    prompt,
+    gamma,
+    max_new_tokens,
+    end_tokens,
+    one_round=trusted_round,
+    cut=trusted_cut,
 ):
     """Greedy speculative decoding.
 
@@ -253,7 +267,7 @@ def speculative_decode(
 # beforehand, which no drafter can have. The third has the answer too, but gets every third token wrong.
 
 # %%
-loop = lab.yours_or_reference(speculative_decode, check.speculative_decode)
+loop = lab.yours_or_reference(check.speculative_decode)
 
 
 def greedy(prompt, max_new_tokens, end_tokens=()):
@@ -292,8 +306,10 @@ print(tokenizer.decode(whole))
 # The worst drafter costs nothing but its passes' extra length; a perfect one divides the passes by gamma + 1. Between them
 # lies all of speculative decoding.
 #
-# Token for token holds *in float32*. In bfloat16 two scores can round to the same number, and a pass over five tokens may
-# round differently from a pass over one. Then the likeliest token can flip, though nothing is wrong with the method.
+# One caveat. A pass over five tokens adds up its sums in another order than a pass over one, so its logits differ in the last
+# digits. In float32 that is too little to change which token is the likeliest, unless two of them are all but equal. In
+# bfloat16, with its three significant digits, it happens often: the text then takes another turn, though nothing is wrong
+# with the method.
 
 # %% [task] prompt_lookup title="A drafter that needs no model" difficulty=2 minutes=15
 # Text repeats itself: names, code, quotations, lists. **Prompt look-up** takes the last few tokens, looks for a place where
@@ -313,8 +329,9 @@ def prompt_lookup(tokens, gamma, longest=3):
     Returns a list of at most gamma tokens: empty if nothing matches (or the
     text is too short), and perhaps fewer if the text ends before.
 
-    Example: in [1, 2, 3, 9, 2, 3] the last two tokens stood at the start, so
+    Example: in [1, 2, 3, 9, 2, 3] the last two tokens stood near the start, so
     gamma 2 gives [9, 2]. (They also stand at the end; that is where we are.)
+    The earlier place may overlap the ending: in [4, 4, 4] it is the first two.
     """
     ### BEGIN SOLUTION
     for size in range(min(longest, len(tokens) - 1), 0, -1):
@@ -358,7 +375,7 @@ predicted_passes = 12
 # %%
 from specdec_lab.text import encode
 
-look_up = lab.yours_or_reference(prompt_lookup, check.prompt_lookup)
+look_up = lab.yours_or_reference(check.prompt_lookup)
 REQUESTS = {
     "repeat": "Repeat this text exactly as it is: Heat the oven to 200 degrees. Cut the onions into thin "
     "rings and fry them in butter until they are brown. Add the flour and stir for two minutes. Pour in "
@@ -420,9 +437,11 @@ if requests:
 # *Tokens per pass* is the **block efficiency**, the bonus or replacement included. The *speedup* is smaller, because
 # a pass over eleven tokens takes longer than a pass over one: you measured by how much.
 #
-# On the sea there is little to look up. No harm is done to the text, but there is little gain, and perhaps a loss.
+# On the sea there is little to look up, and what is proposed is mostly wrong. No harm is done to the text. But each useless
+# draft makes its pass longer, so a speedup **below 1** is no accident there: the run was slower than plain decoding.
 #
-# The library's own loop does the same, and records each round. The first ones of the repeated text:
+# The library's own loop records each round. Its drafter is the same look-up with a rule against useless drafts: the shorter
+# the match, the shorter the draft. The first rounds of the repeated text:
 
 # %%
 from specdec_lab import NGramDrafter, generate
@@ -482,7 +501,7 @@ def literal_matching_law(p, q):
 # token, else use the token that was drawn.* Twenty thousand draws of each, from made-up p and q:
 
 # %%
-law_of = lab.yours_or_reference(literal_matching_law, check.literal_matching_law)
+law_of = lab.yours_or_reference(check.literal_matching_law)
 p = torch.tensor([0.45, 0.30, 0.15, 0.10])
 q = torch.tensor([0.60, 0.20, 0.15, 0.05])
 generator = torch.Generator().manual_seed(0)
@@ -538,12 +557,12 @@ plots.laws(
 # + The target's later choices are made behind a wrong text | Yes. The cache is the model's idea of what has been written.
 # 4. With gamma = 4, how many tokens does a round emit?
 # - Always 5 | Only if the whole draft is kept.
-# + From 1 to 5 | Yes: none to four accepted, and one from the target.
+# + From 1 to 5, unless an end token or the budget cuts it | Yes: none to four accepted, and one from the target.
 # - From 0 to 4 | There is always the target's own token, so progress is certain.
 # 5. When sampling: keep the draft if it is the likeliest token of p, else draw from p. What is wrong?
-# + The likeliest token comes out too often | Yes: it can come out both ways, once too often.
-# - Nothing, as long as q is close to p | The closer q is to p, the more drafts of the likeliest token are kept on top of those that p itself would give.
-# - The drafter's favourite comes out too often | What is kept is always the target's likeliest; the bias is towards that.
+# + The likeliest token comes out too often | Yes: it comes out when it was drafted, and again with its full share of p when it was not.
+# - Nothing, as long as q is close to p | Even with q = p, a likeliest token of probability 0.5 would come out with 0.5 + 0.5 x 0.5 = 0.75.
+# - The draft's tokens come out too often, whichever they are | Only one drafted token is ever kept: the target's likeliest. The others come out too rarely.
 # - It only works for gamma = 1 | It is wrong at a single position already.
 
 # %% [markdown]
@@ -551,7 +570,7 @@ plots.laws(
 #
 # | claim | kind | scope |
 # |---|---|---|
-# | greedy speculation emits exactly the target's greedy tokens | stable concept | any drafter; float32, where one and many tokens round alike. Compared here token for token |
+# | greedy speculation emits exactly the target's greedy tokens | stable concept | any drafter; float32, short of exact near ties. Compared here token for token |
 # | a round emits 1 to gamma + 1 tokens for one target pass | stable concept | the bonus or replacement included |
 # | passes, tokens per pass, speedup | measured | SmolLM2-135M-Instruct, two prompts, your machine; medians of 3 against cached decoding |
 # | the bias of literal matching; matching a sampled token is exact | theory | any p and q with a unique likeliest token; the picture's draws are simulated |

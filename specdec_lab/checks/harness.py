@@ -15,6 +15,7 @@ from __future__ import annotations
 import copy
 import linecache
 import math
+import sysconfig
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -39,6 +40,7 @@ SECONDS = 20.0
 """The most that one check may take. The references need far less than one."""
 
 _LIBRARY = str(Path(__file__).parents[1])
+_STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"]
 _INTEGERS = (int, np.integer)
 _SHOWN_ITEMS = 16
 
@@ -299,7 +301,8 @@ def _changed(original: object, argument: object) -> bool:
 
 def _is_theirs(frame: traceback.FrameSummary) -> bool:
     """Whether a frame is in the notebook (or a learner's file), not in a library."""
-    return not frame.filename.startswith(_LIBRARY) and "site-packages" not in frame.filename
+    library = frame.filename.startswith((_LIBRARY, _STANDARD_LIBRARY, "<frozen"))
+    return not library and "site-packages" not in frame.filename
 
 
 def _source(frame: traceback.FrameSummary) -> str:
@@ -328,7 +331,7 @@ def _show(value: object) -> str:
             return f"<rows {list(value.shape)}>"
         return _show(value.tolist())
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return f"{value:,.0f}" if value.is_integer() and abs(value) >= 1e5 else f"{value:.6g}"
     if isinstance(value, list | tuple):
         items = [_show(item) for item in value[:_SHOWN_ITEMS]]
         more = ", ..." if len(value) > _SHOWN_ITEMS else ""

@@ -71,7 +71,7 @@ def grade(name: str, answers: object, points: float) -> float | None:
     for place, question in enumerate(questions, start=1):
         letter = given[place]
         if not letter:
-            print(f"{place}.    not answered yet")
+            print(f"{place}.    no answer yet")
             continue
         good = _hash(question["salt"], letter) == question["answer"]
         right += good
@@ -89,6 +89,7 @@ def load(name: str) -> list[dict[str, Any]]:
 
 
 def _letters(answers: object, questions: list[dict[str, Any]]) -> dict[int, str]:
+    """The letter given to each question; empty where there is none, or something else than a letter."""
     if type(answers) is not dict:
         raise CheckFailed(
             "quiz", f"answers is {type(answers).__name__}, expected a dict of numbers and letters"
@@ -96,13 +97,12 @@ def _letters(answers: object, questions: list[dict[str, Any]]) -> dict[int, str]
     given = {}
     for place, question in enumerate(questions, start=1):
         letter = answers.get(place, "")
+        text = letter.strip().lower() if type(letter) is str else ""
         allowed = LETTERS[: len(question["options"])]
-        if type(letter) is not str or letter.strip().lower() not in ["", *allowed]:
-            raise CheckFailed(
-                "quiz",
-                f"question {place}: got {letter!r:.40}, expected a letter from a to {allowed[-1]}",
-            )
-        given[place] = letter.strip().lower()
+        if letter != "" and text not in [*allowed]:
+            print(f"{place}.    got {letter!r:.40}, expected a letter from a to {allowed[-1]}")
+            text = ""
+        given[place] = text
     if not any(given.values()):
         raise CheckFailed(
             "quiz", "not implemented yet: put a letter for each question in the cell above"
