@@ -84,21 +84,22 @@ from specdec_lab.demo import run_demo
 from specdec_lab.terminal import demo_table
 
 prompt = (
-    "Repeat word for word: The river rises in the hills. In spring it floods the meadows, and the "
-    "farmers move their sheep to higher ground. In summer children swim below the bridge."
+    "The river rises in the hills. In spring it floods the meadows, and the farmers move their sheep "
+    "to higher ground. In summer children swim below the bridge.\n\n"
+    "The same text once more, without any change:\n\nThe river"
 )
-demo = run_demo(pair, prompt, drafter=pair.drafter(), chat=True, progress=True)
+demo = run_demo(pair, prompt, drafter=pair.drafter(), gamma=10, max_new_tokens=48, progress=True)
 
-print(demo.speculative.text)
+print("The river" + demo.speculative.text)
 plots.rounds(demo.speculative, pair.tokenizer.decode)
 
 # %%
 show(demo_table(demo))
 
 # %% [markdown]
-# The model did not repeat it quite word for word. That is the target's own mistake, and speculation keeps it faithfully: the last line
-# of the table compares the tokens of two runs that your computer just made on the same prompt, one with the drafter
-# and one by the target alone.
+# It copies the text, ten drafted tokens at a time; then it goes on in its own words, and the drafter has little to offer.
+# Whatever the drafter did, the text is the target's own: the last line of the table compares the tokens of two runs that
+# your computer just made on the same prompt, one with the drafter and one by the target alone.
 #
 # Read the rest of the table from the top. *Target forwards for tokens out* is the point of it all: fewer passes than
 # tokens. *Block efficiency* is their ratio. *Speedup* compares the two runs' tokens per second. Both keep what the

@@ -355,8 +355,8 @@ def prompt_lookup(tokens, gamma, longest=3):
 # </details>
 
 # %% [task] predicted_passes title="What will happen?" difficulty=1 minutes=3
-# Two requests to the model: to repeat a text word for word, and to write about the sea. Up to 64 new tokens, prompt look-up
-# with gamma = 10.
+# Two prompts: one asks for a text once more, without any change; the other for something new, about the sea. 64 new tokens
+# each, prompt look-up with gamma = 10.
 #
 # How many target passes will *repeating* take? Plain decoding would take one per token. The point is for predicting
 # first, not for being right.
@@ -373,14 +373,12 @@ predicted_passes = 12
 # Both, each against plain cached decoding on the same prompt, in turns, medians of three. (About 40 seconds.)
 
 # %%
-from specdec_lab.text import encode
-
 look_up = lab.yours_or_reference(check.prompt_lookup)
 REQUESTS = {
-    "repeat": "Repeat this text exactly as it is: Heat the oven to 200 degrees. Cut the onions into thin "
-    "rings and fry them in butter until they are brown. Add the flour and stir for two minutes. Pour in "
-    "the stock, a little at a time, and let the soup simmer for half an hour.",
-    "write": "Write a few sentences about the sea.",
+    "repeat": "Heat the oven to 200 degrees. Cut the onions into thin rings and fry them in butter until "
+    "they are brown. Add the flour and stir for two minutes. Pour in the stock, a little at a time, and "
+    "let the soup simmer for half an hour.\n\nThe same text once more, without any change:\n\nHeat",
+    "invent": "The sea was calm that morning, and the old woman",
 }
 ends = set(target.end_ids)
 
@@ -399,7 +397,7 @@ def run_once(ids, budget):
 def measure_requests():
     result = {}
     for name, request in REQUESTS.items():
-        ids = encode(tokenizer, request, chat=True)
+        ids = tokenizer(request).input_ids
         repeats = tqdm(range(lab.sized(3, 1)), desc=f"measuring {name}", leave=False)
         runs = [run_once(ids, lab.sized(64, 8)) for _ in repeats]
         plain, _, made, passes, _ = runs[0]
@@ -431,13 +429,15 @@ if requests:
         )
     show(table)
     print("you predicted", requests["predicted"], "passes for repeating\n")
-    print(requests["repeat"]["text"])
+    print("Heat" + requests["repeat"]["text"])
 
 # %% [markdown]
 # *Tokens per pass* is the **block efficiency**, the bonus or replacement included. The *speedup* is smaller, because
 # a pass over eleven tokens takes longer than a pass over one: you measured by how much.
 #
-# On the sea there is little to look up, and what is proposed is mostly wrong. No harm is done to the text. But each useless
+# If the model took a liberty with the text, that is its own mistake, kept faithfully.
+#
+# On a new text there is little to look up, and what is proposed is mostly wrong. No harm is done to the text. But each useless
 # draft makes its pass longer, so a speedup **below 1** is no accident there: the run was slower than plain decoding.
 #
 # The library's own loop records each round. Its drafter is the same look-up with a rule against useless drafts: the shorter
@@ -450,7 +450,6 @@ recorded = generate(
     target,
     REQUESTS["repeat"],
     tokenizer=tokenizer,
-    chat=True,
     drafter=NGramDrafter(target.vocab_size),
     gamma=10,
     max_new_tokens=lab.sized(64, 8),
