@@ -40,6 +40,8 @@ BEGIN_SOLUTION, END_SOLUTION = "### BEGIN SOLUTION", "### END SOLUTION"
 BEGIN_HIDDEN, END_HIDDEN = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
 KEEP_RUNNING = "raises-exception"
 """With this tag JupyterLab's *Run All* goes on behind a check that fails."""
+QUIZ = "quiz_check"
+"""The grade id of the quiz."""
 BONUS = "_bonus_"
 """``NAME_bonus_2`` is the grade id of a bonus check worth 2 points."""
 
@@ -329,7 +331,7 @@ def _quiz_cells(source: Source, cell: Cell) -> list[NotebookNode]:
     return [
         new_markdown_cell("\n".join(text).strip()),
         _graded(answer_cell, "quiz_answers", solution=True),
-        _graded(check_cell, "quiz_check", points=points) if graded else _keep_running(check_cell),
+        _graded(check_cell, QUIZ, points=points) if graded else _keep_running(check_cell),
     ]
 
 

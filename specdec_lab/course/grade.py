@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import os
+import re
 import shutil
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +24,7 @@ from specdec_lab.course.folder import Course, CourseError
 
 LEARNER = "you"
 HIDDEN = "_hidden"
+_LONGEST_REASON = 500
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ def grade_working_copy(course: Course, name: str) -> Report:
     folder = course.work / name
     if not list(folder.glob("*.ipynb")):
         raise CourseError(f"no notebook in {folder}; expected a copy made by: specdec-lab start {name}")
-    with throwaway_course() as (root, api):
+    with throwaway_course(course) as (root, api):
         hidden_checks = course.key(name).is_file()
         source = course.key(name) if hidden_checks else course.release(name)
         (root / "solutions" / name).mkdir(parents=True)
@@ -129,7 +133,7 @@ def grade_class(course: Course, names: list[str]) -> Iterator[Report]:
     """
     if not course.has_solutions:
         raise CourseError(f"no solutions/ in {course.root}: expected the instructor's files")
-    api = nbgrader_api(course.root)
+    api = nbgrader_api(course)
     for name in names:
         must_succeed(call(api.generate_assignment, name), f"cannot prepare {name}")
         folders = sorted((course.root / "submitted").glob(f"*/{name}"))
@@ -147,12 +151,17 @@ def grade_submission(
     page: Path,
     hidden_checks: bool = True,
 ) -> Report:
-    """Autograde one submission and make its feedback page."""
-    if not list((root / "submitted" / student / name).glob("*.ipynb")):
-        return Report(name, student, problem="no notebook was handed in")
-    result = call(api.autograde, name, student)
-    if not result["success"]:
-        return Report(name, student, problem=_reason(result))
+    """Autograde one submission and make its feedback page.
+
+    One that cannot be graded has no points in the gradebook: an earlier hand-in's may not stay.
+    """
+    problem = _unfit(root / "submitted" / student / name, name)
+    if not problem:
+        result = call(api.autograde, name, student)
+        problem = "" if result["success"] else _reason(result)
+    if problem:
+        _book_nothing(api, name, student)
+        return Report(name, student, problem=problem)
     items = read_items(api, root, name, student, hidden_checks)
     feedback = call(api.generate_feedback, name, student)
     made = root / "feedback" / student / name / f"{name}.html"
@@ -164,11 +173,41 @@ def grade_submission(
     return Report(name, student, items, feedback=page, hidden_checks=hidden_checks)
 
 
+def _unfit(folder: Path, name: str) -> str:
+    """What nbgrader would not say clearly: that there is no notebook, or none that could be meant."""
+    notebooks = [file.name for file in folder.glob("*.ipynb") if not file.name.startswith(".")]
+    if not notebooks:
+        return "no notebook was handed in"
+    if len(notebooks) > 1 and f"{name}.ipynb" not in notebooks:
+        return f"none of the {len(notebooks)} notebooks handed in is called {name}.ipynb"
+    if f"{name}.ipynb" not in notebooks and not os.access(folder, os.W_OK):
+        return f"{notebooks[0]} cannot be graded as {name}.ipynb: its folder may not be written to"
+    return ""
+
+
+def _book_nothing(api: NbGraderAPI, name: str, student: str) -> None:
+    with warnings.catch_warnings(), api.gradebook as gradebook:
+        warnings.simplefilter("ignore")  # from nbgrader's own code
+        gradebook.update_or_create_student(student)
+        submission = gradebook.update_or_create_submission(name, student)
+        for notebook in submission.notebooks:
+            for grade in notebook.grades:
+                grade.auto_score, grade.extra_credit = 0.0, 0.0
+                grade.manual_score, grade.needs_manual_grade = None, False
+        gradebook.db.commit()
+
+
 def _reason(result: dict[str, Any]) -> str:
-    """The line of nbgrader's log that says what went wrong."""
+    """The line of nbgrader's log that says what went wrong.
+
+    Raises:
+        KeyboardInterrupt: if somebody at the keyboard did. nbgrader would go on to the next submission.
+    """
+    if str(result.get("error")).rstrip().endswith("\nKeyboardInterrupt"):
+        raise KeyboardInterrupt
     lines = [line.strip() for line in str(result.get("log") or "").splitlines() if line.strip()]
-    errors = [line for line in lines if "Error" in line and not line.startswith(("File", "["))]
-    return (errors or lines or ["nbgrader gives no reason"])[-1]
+    errors = [line for line in lines if "Error" in line and not line.startswith(('File "', "["))]
+    return (errors or lines or ["nbgrader gives no reason"])[-1][:_LONGEST_REASON]
 
 
 def read_items(
@@ -176,9 +215,10 @@ def read_items(
 ) -> list[Item]:
     """The graded cells of an autograded submission, with their messages."""
     file = root / "autograded" / student / name / f"{name}.ipynb"
+    cells = nbformat.read(file, as_version=4).cells
     messages = {
-        cell.metadata.get("nbgrader", {}).get("grade_id"): _message(cell)
-        for cell in nbformat.read(file, as_version=4).cells
+        cell.metadata.get("nbgrader", {}).get("grade_id"): _message(cell, cells[:place])
+        for place, cell in enumerate(cells)
     }
     with api.gradebook as gradebook:
         grades = {
@@ -207,16 +247,35 @@ def _item(grade: Grade, message: str) -> Item:
     return Item(grade.name, points, total, message if missing else "", hidden, bool(bonus))
 
 
-def _message(cell: NotebookNode) -> str:
+def _message(cell: NotebookNode, before: list[NotebookNode]) -> str:
     """What a graded cell says: its error, else what it printed."""
-    outputs = cell.get("outputs", [])
-    for output in outputs:
+    error = _error_of(cell)
+    missing = re.match(r"NameError: name '(\w+)' is not defined", error)
+    if missing:
+        return error + _why_missing(missing[1], before)
+    if error:
+        return error
+    printed = (output.text for output in cell.get("outputs", []) if output.output_type == "stream")
+    return "".join(printed).strip()
+
+
+def _error_of(cell: NotebookNode) -> str:
+    for output in cell.get("outputs", []):
         if output.output_type == "error":
-            text = (
-                output.evalue if output.ename == "CheckFailed" else f"{output.ename}: {output.evalue}"
-            )
-            return strip_ansi(text)
-    return "".join(output.text for output in outputs if output.output_type == "stream").strip()
+            name = "" if output.ename == "CheckFailed" else f"{output.ename}: "
+            return strip_ansi(name + output.evalue)
+    return ""
+
+
+def _why_missing(name: str, before: list[NotebookNode]) -> str:
+    """What became of the cell that was to define a name: the reason is not in the check's own error."""
+    for cell in reversed(before):
+        if cell.metadata.get("nbgrader", {}).get("grade") or cell.cell_type != "code":
+            continue
+        error = _error_of(cell)
+        if error and re.search(rf"\b{name}\b", cell.source):
+            return f"\nThe cell with `{name}` did not run to its end. {error}"
+    return ""
 
 
 def export_grades(course: Course, file: Path) -> int:
@@ -225,7 +284,7 @@ def export_grades(course: Course, file: Path) -> int:
     Returns:
         The number of students.
     """
-    api = nbgrader_api(course.root)
+    api = nbgrader_api(course)
     with api.gradebook as gradebook:
         names = [assignment.name for assignment in gradebook.assignments]
         rows = []

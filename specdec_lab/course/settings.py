@@ -89,8 +89,9 @@ def configure(c: Any, root: Path) -> None:
     if hasattr(KernelManager, "transport_encryption"):
         # No other user of the machine can listen in on a kernel (and newer kernels warn without it).
         c.KernelManager.transport_encryption = "auto"
-    # Validating a learner's copy runs the experiments at their usual size.
+    # Validating a learner's copy runs the experiments at their usual size; grading does not.
     c.Execute.timeout = 300
+    c.ExecuteWithLimits.timeout = 60
 
 
 def _put_scripts_on_path() -> None:

@@ -8,7 +8,12 @@ use them, too.
 from __future__ import annotations
 
 import ast
+import os
 import re
+import signal
+from contextlib import suppress
+from math import ceil
+from subprocess import DEVNULL
 from time import monotonic
 from typing import Any
 
@@ -18,9 +23,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from nbgrader import utils
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import ClearSolutions, Execute, NbGraderPreprocessor
-from traitlets import Integer
+from traitlets import Enum, Integer
 
-from specdec_lab.course.cells import BEGIN_SOLUTION, BONUS
+from specdec_lab.course.cells import BEGIN_HIDDEN, BEGIN_SOLUTION, BONUS, QUIZ
 from specdec_lab.small import SMALL
 
 Resources = dict[str, Any]
@@ -48,10 +53,12 @@ class ClearSolutionRegions(ClearSolutions):
 class RestoreCells(NbGraderPreprocessor):
     """Bring a submission back into the form of the release, as far as nbgrader needs it.
 
-    Each cell of the release is looked for in the submission: by grade id, then by cell id, then by what
-    it says or defines. Its metadata and type are set right, a duplicate loses its metadata, and a
-    missing one is put back behind its predecessor: a check as released, a solution empty. nbgrader's
-    ``OverwriteCells``, next in line, then restores the text of locked cells.
+    Each cell of the release is looked for in the submission: by grade id, by cell id, then by what it
+    says or defines. Its metadata and type are set right, and a missing one is put back behind its
+    predecessor. All other metadata goes: among it could be a tag that keeps a check from running.
+    nbgrader's ``OverwriteCells``, next in line, then restores the text of locked cells.
+
+    Copies of a cell all run where they stand, as they do for the learner; of a check the last counts.
     """
 
     def preprocess(self, nb: NotebookNode, resources: Resources) -> tuple[NotebookNode, Resources]:
@@ -73,25 +80,27 @@ class RestoreCells(NbGraderPreprocessor):
         return self._restore(nb, wanted), resources
 
     def _restore(self, nb: NotebookNode, wanted: list[_Wanted]) -> NotebookNode:
-        found = {cell.name: _find(nb.cells, cell) for cell in wanted}
-        kept = {id(cell) for cell in found.values() if cell is not None}
+        found: dict[str, NotebookNode] = {}
+        free = {id(cell): cell for cell in nb.cells}
+        for one in wanted:
+            cell = one.find(list(free.values()), [other.name for other in wanted])
+            if cell is not None:
+                found[one.name] = free.pop(id(cell))
         for cell in nb.cells:
-            if id(cell) not in kept:
-                cell.metadata.pop("nbgrader", None)
+            cell.metadata = NotebookNode()
         place = 0
         for one in wanted:
-            cell = found[one.name]
+            cell = found.get(one.name)
             if cell is None:
                 self.log.warning("Cell %s is missing; it is put back", one.name)
-                nb.cells.insert(place, one.new())
+                nb.cells.insert(place, one.new(one.text_if_missing(nb.cells)))
                 place += 1
-            else:
-                place = next(i for i, other in enumerate(nb.cells) if other is cell) + 1
-                if cell.cell_type != one.cell_type:
-                    self.log.warning("Cell %s has become %s", one.name, cell.cell_type)
-                    nb.cells[place - 1] = one.new(cell.source)
-                else:
-                    one.mark(cell)
+                continue
+            place = next(i for i, other in enumerate(nb.cells) if other is cell) + 1
+            if cell.cell_type != one.cell_type:
+                self.log.warning("Cell %s has become %s", one.name, cell.cell_type)
+                nb.cells[place - 1] = one.new(cell.source)
+            one.mark(nb.cells[place - 1])
         return nb
 
 
@@ -109,26 +118,58 @@ class _Wanted:
     ) -> None:
         self.name = name
         self.cell_type = cell_type
-        self.source = source
+        self._source = source
         self._checksum = checksum
         self._locked = locked
         self._points = points
+        self._names = set() if locked or cell_type != "code" else _defined(source)
+        """The functions and variables that a solution cell defines."""
 
-    @property
-    def is_solution(self) -> bool:
-        return not self._locked
+    def find(self, cells: list[NotebookNode], names: list[str]) -> NotebookNode | None:
+        """The submitted cell that this one has become; ``names`` are those of all cells released."""
+        others = [name for name in names if name != self.name]
+        marked = [cell for cell in cells if _grade_id(cell) == self.name]
+        ways = [
+            [cell for cell in marked if cell.get("id") not in others],
+            [cell for cell in cells if cell.get("id") == self.name],
+            marked,
+            [cell for cell in cells if _grade_id(cell) not in names and self._says_the_same(cell)],
+        ]
+        return next((self._best(candidates) for candidates in ways if candidates), None)
 
-    def new(self, source: str | None = None) -> NotebookNode:
-        """A fresh cell; a solution that is missing is empty."""
+    def _says_the_same(self, cell: NotebookNode) -> bool:
+        if self._locked:
+            return bool(cell.source.strip() == self._source.partition(BEGIN_HIDDEN)[0].strip())
+        return bool(self._names) and cell.cell_type == "code" and self._names <= _defined(cell.source)
+
+    def _best(self, candidates: list[NotebookNode]) -> NotebookNode:
+        """The last of them: it is what ran last. A text that was left as released is no answer."""
+        candidates = [c for c in candidates if c.cell_type == self.cell_type] or candidates
+        if self.cell_type == "markdown":
+            candidates = [c for c in candidates if c.source != self._source] or candidates
+        return candidates[-1]
+
+    def text_if_missing(self, cells: list[NotebookNode]) -> str:
+        """What to put back: the cell as released, but over nothing that may be the learner's answer."""
+        if self._locked:
+            return self._source
+        if self.cell_type == "markdown":
+            return "*This answer's cell is missing. Its text may be elsewhere in the notebook.*"
+        code = [cell.source for cell in cells if cell.cell_type == "code"]
+        elsewhere = any(_may_define(name, text) for name in self._names for text in code)
+        return "" if elsewhere else self._source
+
+    def new(self, source: str) -> NotebookNode:
+        """A cell of the right type and id."""
         make: Any = new_code_cell if self.cell_type == "code" else new_markdown_cell
-        text = source if source is not None else "" if self.is_solution else self.source
-        cell = make(text, id=self.name)
+        cell = make(source, id=self.name)
         self.mark(cell)
         return cell
 
     def mark(self, cell: NotebookNode) -> None:
         """Give a cell the metadata it was released with."""
         graded = self._points is not None
+        cell.metadata = NotebookNode()
         cell.metadata["nbgrader"] = NotebookNode(
             checksum=self._checksum,
             cell_type=self.cell_type,
@@ -136,43 +177,21 @@ class _Wanted:
             grade_id=self.name,
             locked=self._locked,
             schema_version=3,
-            solution=self.is_solution,
+            solution=not self._locked,
             task=False,
             **({"points": self._points} if graded else {}),
         )
 
-    def defines(self) -> set[str]:
-        """The functions and variables that the released cell defines at its top level."""
-        return _defined(self.source)
-
-
-def _find(cells: list[NotebookNode], wanted: _Wanted) -> NotebookNode | None:
-    """The submitted cell that ``wanted`` has become. Of several the last: it is what ran last."""
-    by_grade_id = [c for c in cells if _grade_id(c) == wanted.name]
-    by_id = [c for c in cells if c.get("id") == wanted.name and _grade_id(c) is None]
-    if wanted.is_solution:
-        names = wanted.defines()
-        by_content = [
-            c
-            for c in cells
-            if names and c.cell_type == "code" and _grade_id(c) is None and names <= _defined(c.source)
-        ]
-    else:
-        visible = wanted.source.partition("### BEGIN HIDDEN")[0].strip()
-        by_content = [c for c in cells if _grade_id(c) is None and c.source.strip() == visible]
-    for candidates in (by_grade_id, by_id, by_content):
-        if candidates:
-            return candidates[-1]
-    return None
-
 
 def _grade_id(cell: NotebookNode) -> str | None:
-    data = cell.metadata.get("nbgrader")
+    metadata = cell.get("metadata")
+    data = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     grade_id = data.get("grade_id") if isinstance(data, dict) else None
     return grade_id if isinstance(grade_id, str) else None
 
 
 def _defined(source: str) -> set[str]:
+    """The functions and variables that code defines at its top level."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
@@ -184,38 +203,48 @@ def _defined(source: str) -> set[str]:
     return names
 
 
+def _may_define(name: str, source: str) -> bool:
+    """Whether code may define a name at any depth; it need not even be valid."""
+    return bool(re.search(rf"\b(?:def|as)\s+{name}\b|\b{name}\s*(?::[^=\n]+)?=(?!=)", source))
+
+
 class ExecuteWithLimits(Execute):
     """Run a submission so that it always comes to an end, with a reason for whatever did not run.
 
-    A cell that kills the kernel, or cannot even be interrupted, is left out of a second run from the
-    top; everything else is graded. Output beyond a limit is dropped and stops the cell. A cell's
-    standard error does not cost points: what counts is whether a check raised.
+    A cell that ends the kernel, uses up its memory or cannot even be interrupted is left out of another
+    run from the top; everything else is graded. What a check cell prints costs no points: it counts
+    whether it raised.
     """
 
     timeout = Integer(60, allow_none=True, help="Seconds for one cell.").tag(config=True)
-    seconds_in_all = Integer(240, help="Seconds for the whole notebook.").tag(config=True)
+    seconds_in_all = Integer(240, help="Seconds for one run of the notebook.").tag(config=True)
+    iopub_timeout = Integer(10, help="Seconds for an interrupted cell to stop.").tag(config=True)
     memory_gib = Integer(8, help="Memory that the kernel may allocate; 0 is no limit.").tag(config=True)
-    output_bytes = Integer(200_000, help="Output that one cell may make.").tag(config=True)
-    restarts = Integer(2, help="Cells that may be left out for killing the kernel.").tag(config=True)
+    output_bytes = Integer(200_000, help="Text that one cell may print.").tag(config=True)
+    restarts = Integer(2, help="Exercises that may be left out for ending the kernel.").tag(config=True)
+    shutdown_kernel = Enum(["graceful", "immediate"], default_value="immediate").tag(config=True)
 
     def preprocess(
         self, nb: NotebookNode, resources: Resources, km: Any = None
     ) -> tuple[NotebookNode, Resources]:
-        self._deadline = monotonic() + self.seconds_in_all
         self._left_out: dict[int, str] = {}
         self._running = 0
-        given: list[str] = list(self.extra_arguments)  # type: ignore[has-type]
-        with utils.setenv(**{SMALL: "1", "HF_HUB_OFFLINE": "1"}):
-            while True:
-                self.extra_arguments = [*given, *self._kernel_arguments()]
-                try:
-                    return super().preprocess(nb, resources, km)
-                except DeadKernelError:
-                    self._leave_out(nb, "the kernel died in this cell. Too much memory, or an exit?")
-                except CellTimeoutError:
-                    self._leave_out(nb, "this cell ran out of time and could not be interrupted.")
-                finally:
-                    self.extra_arguments = given
+        for _ in range(self.restarts + 1):
+            # Each run has its own time: the cells behind one that hangs are not to pay for it.
+            self._deadline = monotonic() + self.seconds_in_all
+            try:
+                return super().preprocess(nb, resources, km)
+            except DeadKernelError:
+                self._leave_out(nb, "the kernel died in this cell. Too much memory, or an exit?")
+            except CellTimeoutError:
+                self._leave_out(nb, "this cell ran out of time and could not be interrupted.")
+            except _OutOfMemory:
+                self._leave_out(nb, f"this cell used up the kernel's {self.memory_gib} GiB of memory.")
+        for index in range(self._running, len(nb.cells)):
+            if nb.cells[index].cell_type == "code":
+                why = self._left_out.get(index, "not run: too many cells before it ended the kernel.")
+                _say(nb.cells[index], "LeftOut", why)
+        return nb, resources
 
     def preprocess_cell(
         self, cell: NotebookNode, resources: Resources, index: int
@@ -226,73 +255,180 @@ class ExecuteWithLimits(Execute):
         if index in self._left_out:
             _say(cell, "LeftOut", self._left_out[index])
         elif monotonic() > self._deadline:
-            _say(
-                cell, "OutOfTime", f"the notebook's {self.seconds_in_all} seconds were used up before."
-            )
+            spent = f"the notebook's {self.seconds_in_all} seconds were used up before."
+            _say(cell, "OutOfTime", spent)
         else:
             cell, resources = super().preprocess_cell(cell, resources, index)
             self._after(cell)
         return cell, resources
 
     def _leave_out(self, nb: NotebookNode, why: str) -> None:
+        """Leave out the cell that ran last, and the checks behind it that would call the same code."""
         self.log.warning("Cell %d: %s", self._running, why)
         self._left_out[self._running] = why
-        if len(self._left_out) > self.restarts:
-            for index in range(self._running + 1, len(nb.cells)):
-                self._left_out[index] = "not run: too many cells before it killed the kernel."
+        exercise = _exercise(nb.cells[self._running])
+        for index in range(self._running + 1, len(nb.cells)):
+            if exercise and _exercise(nb.cells[index]) == exercise:
+                self._left_out[index] = why
 
     def _get_timeout(self, cell: NotebookNode | None) -> int | None:
-        left = max(1, int(self._deadline - monotonic()))
+        left = max(1, ceil(self._deadline - monotonic()))
         usual = super()._get_timeout(cell)
-        return left if usual is None else min(usual, left)
+        self._allowed = left if usual is None else min(usual, left)
+        return self._allowed
 
     def output(self, outs: list[NotebookNode], msg: Any, display_id: str, cell_index: int) -> Any:
+        """Drop what is shown past any measure. The kernel limits text; pictures may be larger."""
         self._written += len(str(msg["content"]))
-        if self._written > self.output_bytes:
-            if not any(out.get("ename") == "OutputFlood" for out in outs):
-                problem = f"this cell wrote more than {self.output_bytes} bytes; it was stopped."
-                outs.append(_error("OutputFlood", problem))
-                if self.km is not None:
-                    # The control channel's interrupt is asynchronous; a signal does not wait.
-                    self._interrupt()
-            return None
-        return super().output(outs, msg, display_id, cell_index)
+        if msg["msg_type"] == "error" or self._written <= _PICTURES * self.output_bytes:
+            return super().output(outs, msg, display_id, cell_index)
+        # Whatever floods a check, the check itself is not to blame: its own words are few.
+        of_check = utils.is_grade(self.nb.cells[cell_index])
+        if not of_check and not any(out.get("ename") == "OutputFlood" for out in outs):
+            problem = f"this cell showed more than {_PICTURES * self.output_bytes} bytes."
+            outs.append(_error("OutputFlood", problem))
+            self._interrupt()
+        return None
 
     def _interrupt(self) -> None:
-        provisioner = getattr(self.km, "provisioner", None)
-        process = getattr(provisioner, "process", None)
+        """Interrupt the kernel now; nbclient's own way has to be awaited."""
+        process = getattr(getattr(self.km, "provisioner", None), "process", None)
         if process is not None:
-            import signal
-
             process.send_signal(signal.SIGINT)
 
     def _after(self, cell: NotebookNode) -> None:
-        for output in cell.outputs:
-            if output.output_type == "stream" and output.name == "stderr" and utils.is_grade(cell):
-                output.name = "stdout"
-            if output.get("ename") == "CellTimeoutError":
-                output.evalue = f"this cell did not finish in {self.timeout} seconds."
-                output.traceback = [f"OutOfTime: {output.evalue}"]
+        """Put a cell's output right, in which nbgrader then looks for errors and for points."""
+        errors = [output for output in cell.outputs if output.output_type == "error"]
+        for error in errors:
+            error.evalue = error.evalue[:_LONGEST]
+            error.traceback = [line[:_LONGEST] for line in error.traceback]
+        if any(error.ename == "CellTimeoutError" for error in errors):
+            for error in errors:
+                error.ename = "OutOfTime"
+                error.evalue = f"this cell did not finish in the {self._allowed} seconds that it had."
+        if utils.is_grade(cell):
+            _only_errors_count(cell)
+        if any(_MEMORY.search(f"{error.ename}: {error.evalue}") for error in errors):
+            # What filled the memory may still be there; the cells behind are not to pay for it.
+            raise _OutOfMemory
 
-    def _kernel_arguments(self) -> list[str]:
-        """Code for the kernel's start: the memory limit, and an ``exit`` that only complains."""
-        return [f"--IPKernelApp.exec_lines={line}" for line in (self._limit_code(), _NO_EXIT)]
+    def start_new_kernel(self, **options: Any) -> None:
+        """Start a kernel with limits, at the small size of experiments, apart from this terminal."""
+        line = f"--IPKernelApp.exec_lines=exec({self._start_code()!r}, {{}})"
+        given: list[str] = list(self.extra_arguments)  # type: ignore[has-type]
+        self.extra_arguments = [*given, line]
+        environment = os.environ | {SMALL: "1", "HF_HUB_OFFLINE": "1"}
+        try:
+            super().start_new_kernel(env=environment, stdout=DEVNULL, stderr=DEVNULL, **options)
+        finally:
+            self.extra_arguments = given
 
-    def _limit_code(self) -> str:
-        if not self.memory_gib:
-            return "pass"
-        limit = self.memory_gib * 2**30
-        return (
-            "exec('try:\\n import resource as _r\\n"
-            f" _r.setrlimit(_r.RLIMIT_DATA, ({limit}, {limit}))\\n"
-            " del _r\\nexcept (ImportError, ValueError, OSError): pass')"
-        )
+    def _start_code(self) -> str:
+        limits = f"memory, text = {self.memory_gib * 2**30}, {self.output_bytes}\n"
+        return limits + _AT_START
+
+    def _cleanup_kernel(self) -> None:
+        """End the kernel, and the processes that it started even if it is dead itself."""
+        group = getattr(getattr(self.km, "provisioner", None), "pgid", None)
+        super()._cleanup_kernel()
+        if group and group != os.getpgrp():
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
 
 
-_NO_EXIT = (
-    'exec(\'def _no_exit(*_):\\n raise SystemError("exit() ends the kernel; it is left out here")\\n'
-    "get_ipython().user_ns.update(exit=_no_exit, quit=_no_exit)')"
-)
+class _OutOfMemory(Exception):
+    """A cell has raised for lack of memory."""
+
+
+_PICTURES = 10
+"""All output of a cell may be this many times as much as its text."""
+_LONGEST = 5000
+"""Characters of an error's message, and of a line of its traceback."""
+_MEMORY = re.compile(r"MemoryError|can't allocate memory|can't start new thread")
+_CHECK = re.compile(rf"(.+?)(?:_check|_hidden|{BONUS}.+)")
+
+_AT_START = """
+import sys
+import threading
+
+try:
+    import resource
+
+    if memory:
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+except (ImportError, ValueError, OSError):
+    pass
+
+shell = get_ipython()
+streams = sys.stdout, sys.stderr
+writers = {}
+written = {"cell": 0, "threads": 0}
+told = set()
+before_message = shell.kernel.pre_handler_hook
+
+
+class OutputFlood(RuntimeError):
+    pass
+
+
+def begin():
+    # IPython puts a `write` of its own in place while a cell runs; between cells is the time for this.
+    before_message()
+    written["cell"] = 0
+    sys.stdout, sys.stderr = streams
+    for stream in streams:
+        writers.setdefault(stream, limited(stream.write))
+        stream.write = writers[stream]
+
+
+def limited(write):
+    def write_some(string, *rest):
+        # Who writes too much is stopped, be it the cell or a thread that it has left behind.
+        thread = threading.current_thread()
+        in_cell = thread is threading.main_thread()
+        who = "cell" if in_cell else "threads"
+        written[who] += len(string)
+        if written[who] <= text:
+            return write(string, *rest)
+        if in_cell:
+            raise OutputFlood(f"this cell wrote more than {text} characters; it was stopped.")
+        if thread in told:
+            threading.Event().wait()
+        told.add(thread)
+        raise SystemExit
+
+    return write_some
+
+
+def ask_exit(*_):
+    raise SystemError("exit() ends the kernel; it is left out here")
+
+
+shell.kernel.pre_handler_hook = begin
+shell.ask_exit = ask_exit
+"""
+"""Runs in a kernel before anything else: the memory limit, the limit for text, no ``exit``."""
+
+
+def _exercise(cell: NotebookNode) -> str | None:
+    """The exercise that a check cell checks."""
+    check = _CHECK.fullmatch(_grade_id(cell) or "")
+    return check[1] if check else None
+
+
+def _only_errors_count(cell: NotebookNode) -> None:
+    """Keep nbgrader from reading more than errors out of a check cell's output.
+
+    Anything on stderr would cost all points. And a check returns nothing: what looks like its result is
+    a learner's doing, but nbgrader would take a number for the points that were earned. Only the quiz
+    returns its points.
+    """
+    for output in cell.outputs:
+        if output.output_type == "stream":
+            output.name = "stdout"
+        elif output.output_type == "execute_result" and _grade_id(cell) != QUIZ:
+            output.output_type = "display_data"
+            del output["execution_count"]
 
 
 def _say(cell: NotebookNode, name: str, why: str) -> None:
