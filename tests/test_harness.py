@@ -269,10 +269,17 @@ def test_a_class_and_a_module_can_be_closed():
 
 def test_checks_loaded_afresh_forget_what_was_replaced(monkeypatch):
     import specdec_lab.checks.memory_bound_decoding as module
+    from specdec_lab import roofline
 
     saved = {name: m for name, m in sys.modules.items() if name.startswith("specdec_lab.checks")}
     monkeypatch.setattr(module, "cached_decode", lambda *a, **k: None)
+    monkeypatch.setattr(roofline, "matrix_weights", lambda shape: 5)
     try:
+        with pytest.raises(Exception, match="this is not the number of weights"):
+            afresh("memory_bound_decoding").matrix_weights(lambda shape: 5)
+        with pytest.raises(Exception, match="calls the library's `attainable_flops`"):
+            afresh("memory_bound_decoding").attainable_flops(roofline.attainable_flops)
+        assert sys.modules["specdec_lab.roofline"] is roofline
         with pytest.raises(Exception, match="not implemented yet"):
             afresh("memory_bound_decoding").cached_decode(None)
     finally:

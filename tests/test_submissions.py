@@ -22,7 +22,7 @@ from specdec_lab.course.build import call, must_succeed, settings_for, throwaway
 from specdec_lab.course.cells import key_notebook, parse
 from specdec_lab.course.folder import MARK, Course
 from specdec_lab.course.grade import Report, export_grades, grade_class, grade_submission
-from specdec_lab.course.steps import ExecuteWithLimits
+from specdec_lab.course.running import ExecuteWithLimits
 from specdec_lab.small import SMALL
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,21 @@ __all__ = ["CheckFailed", "afresh"]
 
 
 def afresh(module: str) -> ModuleType:
-    """An assignment's checks, loaded anew: nothing that a notebook has replaced in them survives."""
-    for name in [name for name in sys.modules if name.startswith(f"{__name__}.")]:
-        del sys.modules[name]
-    return import_module(f"{__name__}.{module}")
+    """An assignment's checks, loaded anew with all of the library beneath them.
+
+    Nothing that a notebook has replaced in either survives. The rest of the notebook keeps the library
+    that it has imported, so that its objects and classes still belong together.
+    """
+    library = _take_out(__name__.partition(".")[0])
+    try:
+        return import_module(f"{__name__}.{module}")
+    finally:
+        checks = _take_out(__name__)
+        _take_out(__name__.partition(".")[0])
+        sys.modules.update(library | checks)
+
+
+def _take_out(package: str) -> dict[str, ModuleType]:
+    """Remove a package and all in it from the loaded modules; what was removed."""
+    inside = [name for name in sys.modules if name == package or name.startswith(f"{package}.")]
+    return {name: sys.modules.pop(name) for name in inside}

@@ -17,6 +17,10 @@ PRINTED_AT_MOST = 2000
 """Characters of a learner's own output that are kept."""
 
 
+_alive: list[io.StringIO] = []
+"""Every stand-in for stdout so far: a thread may still be printing to one that is put away."""
+
+
 class OutOfTime(BaseException):
     """The time limit has passed. Not an ``Exception``: a learner's ``except`` lets it through."""
 
@@ -39,6 +43,7 @@ class _Capped(io.StringIO):
 def silence() -> Iterator[_Capped]:
     """Keep everything printed, warned or logged off the cell; nbgrader scores any stderr with 0."""
     printed = _Capped()
+    _alive.append(printed)
     logging_was_off_below = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

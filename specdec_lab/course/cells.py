@@ -380,3 +380,11 @@ def _give_ids(notebook: NotebookNode) -> None:
 def sealed_quiz(source: Source) -> dict[str, Any]:
     """The quiz as it is shipped: no readable answers."""
     return seal(source.name, source.questions)
+
+
+def grade_id_of(cell: NotebookNode) -> str | None:
+    """A cell's grade id, if it has a sound one."""
+    metadata = cell.get("metadata")
+    data = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    grade_id = data.get("grade_id") if isinstance(data, dict) else None
+    return grade_id if isinstance(grade_id, str) else None

@@ -36,6 +36,7 @@ def add_commands(commands: Commands) -> None:
     classes = commands.add_parser("grade-class", help="autograde everything in submitted/; write a CSV")
     classes.set_defaults(run=run_grade_class)
     _name(classes, "all of them")
+    classes.add_argument("--again", action="store_true", help="also what has not changed since")
     classes.add_argument("--csv", type=Path, metavar="FILE", help="(grades.csv)")
     mutants = commands.add_parser("mutants", help="try the checks on wrong and right implementations")
     mutants.set_defaults(run=run_mutants)
@@ -181,7 +182,7 @@ def run_grade_class(options: argparse.Namespace) -> int:
     problems = 0
     console = Console()
     with Console(stderr=True).status("grading (up to a minute for each submission)") as status:
-        for report in grade_class(course, names):
+        for report in grade_class(course, names, again=options.again):
             status.update(f"graded {report.assignment} of {report.student}")
             problems += bool(report.problem)
             bonus = f" + {report.bonus:g}" if report.bonus else ""

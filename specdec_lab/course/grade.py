@@ -123,10 +123,15 @@ def _checkpoints(_folder: str, names: list[str]) -> list[str]:
     return [name for name in names if name == ".ipynb_checkpoints"]
 
 
-def grade_class(course: Course, names: list[str]) -> Iterator[Report]:
-    """Autograde every submission in ``submitted/``, in the course's own gradebook, one after the other.
+def grade_class(course: Course, names: list[str], *, again: bool = False) -> Iterator[Report]:
+    """Autograde the submissions in ``submitted/``, in the course's own gradebook, one after the other.
 
     A submission that cannot be graded gives a report that says why; the others go on.
+
+    Args:
+        course: where.
+        names: the assignments.
+        again: also those that have not changed since they were graded; their marks are only read else.
 
     Raises:
         CourseError: without the instructor's files.
@@ -140,7 +145,23 @@ def grade_class(course: Course, names: list[str]) -> Iterator[Report]:
         for folder in folders:
             student = folder.parent.name
             page = course.root / "feedback" / student / name / f"{name}.html"
-            yield grade_submission(api, course.root, name, student, page)
+            if not again and _is_graded(course, name, student):
+                yield Report(name, student, read_items(api, course.root, name, student), feedback=page)
+            else:
+                yield grade_submission(api, course.root, name, student, page)
+
+
+def _is_graded(course: Course, name: str, student: str) -> bool:
+    """Whether a submission was graded after it was put here, and after the answer key was built.
+
+    By the time of the last change on this disk: an archive may give a new file an old date.
+    """
+    graded = course.root / "autograded" / student / name / f"{name}.ipynb"
+    if not graded.is_file():
+        return False
+    folder = course.root / "submitted" / student / name
+    inputs = [folder, *folder.rglob("*"), course.key(name)]
+    return max(path.stat().st_ctime for path in inputs) < graded.stat().st_ctime
 
 
 def grade_submission(

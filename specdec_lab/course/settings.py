@@ -24,13 +24,9 @@ from nbgrader.preprocessors import (
     SaveCells,
 )
 
-from specdec_lab.course.steps import (
-    ClearSolutionRegions,
-    ExecuteWithLimits,
-    RestoreCells,
-    SaveBonus,
-    adopt_renamed_notebook,
-)
+from specdec_lab.course.restoring import RestoreCells
+from specdec_lab.course.running import ExecuteWithLimits
+from specdec_lab.course.steps import ClearSolutionRegions, SaveBonus, adopt_renamed_notebook
 
 
 def configure(c: Any, root: Path) -> None:
