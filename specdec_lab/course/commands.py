@@ -179,6 +179,7 @@ def run_grade_class(options: argparse.Namespace) -> int:
     course = find_course()
     names = course.choose(options.name, course.written())
     table = Table("student", "assignment", "points", "of", "to read", "remarks")
+    table.columns[1].no_wrap = True
     problems = 0
     console = Console()
     with Console(stderr=True).status("grading (up to a minute for each submission)") as status:
@@ -198,9 +199,7 @@ def run_grade_class(options: argparse.Namespace) -> int:
     students = export_grades(course, file)
     print(f"{students} students in {_short(course, file)}")
     if problems:
-        print(
-            f"{problems} submissions could not be graded; they count as 0 until someone looks at them."
-        )
+        print(f"could not be graded, and count as 0 until someone looks at them: {problems}")
     return int(bool(problems))
 
 

@@ -307,17 +307,19 @@ def export_grades(course: Course, file: Path) -> int:
     """
     api = nbgrader_api(course)
     with api.gradebook as gradebook:
-        names = [assignment.name for assignment in gradebook.assignments]
+        names = [one.name for one in gradebook.assignments if one.max_score]
         rows = []
         for student in gradebook.students:
             marks = [_marks(gradebook, name, student.id) for name in names]
             points = [mark[0] for mark in marks]
             bonus = sum(mark[1] for mark in marks)
             rows.append([student.id, *points, bonus, sum(points) + bonus])
-    with file.open("w", encoding="utf-8", newline="") as out:
+    part = file.with_suffix(".part")
+    with part.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out)
         writer.writerow(["student", *names, "bonus", "total"])
         writer.writerows(rows)
+    part.replace(file)
     return len(rows)
 
 
