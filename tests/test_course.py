@@ -1,8 +1,10 @@
 """The course as learners and instructors get it: built, released, started, graded, archived."""
 
 import json
+import os
 import re
 import shutil
+import time
 import zipfile
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from specdec_lab.cli import main
 from specdec_lab.course.build import build, out_of_step, settings_for
 from specdec_lab.course.cells import parse
 from specdec_lab.course.folder import Course, CourseError, find_course
-from specdec_lab.course.grade import grade_working_copy
+from specdec_lab.course.grade import _is_graded, grade_working_copy
 from specdec_lab.course.mutants import Mutant, judge_all
 from specdec_lab.course.release import LEFT_OUT, archive
 from specdec_lab.course.start import start
@@ -226,13 +228,13 @@ def test_the_answer_key_earns_every_automatic_point(course, name):
     report = grade_working_copy(course, name)
     assert report.problem == ""
     assert [item.grade_id for item in report.items if item.points not in (None, item.worth)] == []
-    expected = {cell.id for cell in cells_of(course.key(name)) if _is_graded(cell)}
+    expected = {cell.id for cell in cells_of(course.key(name)) if _has_points(cell)}
     assert {item.grade_id for item in report.items} == expected
     assert report.feedback is not None
     assert "naive_decode" in report.feedback.read_text() or "by_hand" in report.feedback.read_text()
 
 
-def _is_graded(cell) -> bool:
+def _has_points(cell) -> bool:
     return cell.metadata.get("nbgrader", {}).get("grade", False)
 
 
@@ -274,6 +276,32 @@ def test_commands_that_need_the_answer_keys_say_so(inside, capsys):
 def test_grading_without_a_working_copy_says_how_to_get_one(inside, capsys):
     assert main(["grade"]) == 1
     assert "begin with: specdec-lab start" in capsys.readouterr().err
+
+
+def test_only_what_is_new_or_changed_is_graded_by_default(course):
+    name = NAMES[1]
+    handed_in = course.root / "submitted" / "ada" / name / f"{name}.ipynb"
+    graded = course.root / "autograded" / "ada" / name / f"{name}.ipynb"
+    for file in (handed_in, graded):
+        file.parent.mkdir(parents=True)
+    handed_in.write_text("{}")
+    assert not _is_graded_after(course, name, graded, missing=True)
+    assert _is_graded_after(course, name, graded)
+    time.sleep(0.02)
+    handed_in.write_text("{} ")
+    os.utime(handed_in, (0, 0))  # an archive may give a new file an old date
+    assert not _is_graded(course, name, "ada")
+    assert _is_graded_after(course, name, graded)
+    time.sleep(0.02)
+    course.key(name).write_text("{}")
+    assert not _is_graded(course, name, "ada")
+
+
+def _is_graded_after(course, name, graded, *, missing=False) -> bool:
+    if not missing:
+        time.sleep(0.02)
+        graded.write_text("{}")
+    return _is_graded(course, name, "ada")
 
 
 @pytest.mark.slow
