@@ -635,10 +635,11 @@ def batch_intensity(shape, batch, context):
 # %% [written] the_gap points=2
 ### BEGIN SOLUTION
 # One pass over eight tokens reads the same weights as one pass over one: about 540 MB in float32 for this model, counted
-# from its shape (theory). What grows eightfold is the arithmetic, from 0.27 to about 2.2 GFLOPs (theory). My machine
-# waits for memory below its ridge of about 10 FLOPs per byte (measured: see the roofline above), and eight tokens are
-# at 4, so the extra arithmetic mostly happens while it would be waiting anyway. I measured v(8) well below 8. The gap closes when the arithmetic is no longer idle: with many more tokens in the pass,
-# or a large batch, whose sequences share the weights just as the eight tokens do.
+# from its shape (theory). What grows eightfold is the arithmetic, from 0.28 to 2.27 GFLOPs (theory). My machine waits for
+# memory below its ridge of about 10 FLOPs per byte (measured: see the roofline above), and eight tokens are at 4, so the
+# extra arithmetic mostly happens while it would be waiting anyway. I measured v(8) well below 8. The gap closes when the
+# arithmetic is no longer idle: with many more tokens in the pass, or a large batch, whose sequences share the weights just
+# as the eight tokens do.
 #
 # *Rubric, 2 points. 1 point: the weights are read once for all tokens of the pass, while arithmetic was idle (both
 # halves). ½ point: numbers of their own, each marked measured or theory. ½ point: the gap closes when compute is the
