@@ -65,7 +65,7 @@ demo: $(COURSE)
 test: $(DEV)
 	@echo "==> Looking for the model's weights (fetched and converted once, about a minute)"
 	@$(BIN)/specdec-lab models fetch
-	@echo "==> Running all tests (3 to 6 minutes)"
+	@echo "==> Running all tests (about 12 minutes)"
 	@$(BIN)/python -m pytest
 
 test-quick: $(DEV)
