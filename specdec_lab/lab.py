@@ -11,6 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from specdec_lab.checks.harness import Check
+from specdec_lab.files import replacing
 from specdec_lab.language_model import CausalLM
 from specdec_lab.provenance import provenance
 from specdec_lab.small import sized, small
@@ -107,8 +108,5 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _write(file: Path, result: dict[str, Any]) -> None:
-    text = json.dumps(result, indent=1)
-    file.parent.mkdir(exist_ok=True)
-    part = file.with_suffix(".part")
-    part.write_text(text + "\n", encoding="utf-8")
-    part.replace(file)
+    with replacing(file) as part:
+        part.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

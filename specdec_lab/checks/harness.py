@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import CodeType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import torch
@@ -122,10 +122,7 @@ class Attempt:
         tokens = self.tokens(yours)
         if tokens == list(expected):
             return
-        for misconception, wrong in (suspects or {}).items():
-            if tokens == list(wrong) and tokens != list(expected):
-                problem = misconception
-                break
+        problem = _named(suspects, lambda wrong: tokens == list(wrong)) or problem
         self.fail(problem, yours=_show(tokens), expected=_show(list(expected)))
 
     def same_number(
@@ -140,10 +137,9 @@ class Attempt:
         number = self.number(yours)
         if math.isclose(number, expected, rel_tol=relative, abs_tol=1e-12):
             return
-        for misconception, wrong in (suspects or {}).items():
-            if math.isclose(number, wrong, rel_tol=relative):
-                problem = misconception
-                break
+        problem = (
+            _named(suspects, lambda wrong: math.isclose(number, wrong, rel_tol=relative)) or problem
+        )
         self.fail(problem, yours=_show(number), expected=_show(float(expected)))
 
     def same_distribution(
@@ -162,10 +158,7 @@ class Attempt:
         together = float(row.sum())
         if math.isfinite(together) and abs(together - 1.0) > 1e-4:
             problem = f"these sum to {together:.4g}; probabilities sum to 1."
-        for misconception, wrong in (suspects or {}).items():
-            if torch.allclose(row, wrong, atol=1e-5):
-                problem = misconception
-                break
+        problem = _named(suspects, lambda wrong: torch.allclose(row, wrong, atol=1e-5)) or problem
         self.fail(problem, yours=_show(row), expected=_show(expected))
 
     def number(self, value: object) -> float:
@@ -222,6 +215,7 @@ class Attempt:
         self.fail(f"your code raised {type(error).__name__}{message}", **where)
 
 
+Wrong = TypeVar("Wrong")
 Body = Callable[[Attempt, int | None], None]
 
 
@@ -282,6 +276,11 @@ def check(
         reference: a right implementation, which the notebook falls back on; it is closed, too.
     """
     return lambda body: Check(body, read, closed, reference)
+
+
+def _named(suspects: Mapping[str, Wrong] | None, gives: Callable[[Wrong], bool]) -> str | None:
+    """The first misconception whose result is the learner's."""
+    return next((name for name, wrong in (suspects or {}).items() if gives(wrong)), None)
 
 
 def _kept(argument: object) -> object:

@@ -23,12 +23,15 @@ from traitlets.config.loader import PyFileConfigLoader
 from specdec_lab.course.cells import Source, key_notebook, parse, sealed_quiz
 from specdec_lab.course.folder import MARK, Course, CourseError
 from specdec_lab.course.settings import configure
+from specdec_lab.files import replacing
 
 SECONDS_PER_CELL = 300
 
 
 def build(course: Course, name: str, *, execute: bool = True) -> list[Path]:
-    """Make everything that follows from one source; nothing is written unless all of it worked.
+    """Make everything that follows from one source.
+
+    The notebooks are written only if all of it worked; the quiz before, since the answer key reads it.
 
     Args:
         course: where.
@@ -47,7 +50,6 @@ def build(course: Course, name: str, *, execute: bool = True) -> list[Path]:
     key = key_notebook(source)
     release = release_text(name, key)
     if quiz is not None:
-        # The answer key's own quiz reads it.
         _write(course.quizzes / f"{name}.json", quiz)
     if execute:
         _execute(key, name)
@@ -205,11 +207,9 @@ def _read(file: Path) -> str | None:
 
 
 def _write(file: Path, text: str) -> bool:
-    """Write a file whole or not at all; whether it changed."""
+    """Write a file, unless it says that already; whether it changed."""
     if _read(file) == text:
         return False
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)
+    with replacing(file) as part:
+        part.write_text(text, encoding="utf-8")
     return True

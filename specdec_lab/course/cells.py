@@ -40,11 +40,14 @@ BEGIN_SOLUTION, END_SOLUTION = "### BEGIN SOLUTION", "### END SOLUTION"
 BEGIN_HIDDEN, END_HIDDEN = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
 KEEP_RUNNING = "raises-exception"
 """With this tag JupyterLab's *Run All* goes on behind a check that fails."""
-QUIZ = "quiz_check"
+CHECK, HIDDEN, WRITTEN = "_check", "_hidden", "_written"
+"""How the grade ids of an exercise's graded cells end."""
+QUIZ = f"quiz{CHECK}"
 """The grade id of the quiz."""
 BONUS = "_bonus_"
 """``NAME_bonus_2`` is the grade id of a bonus check worth 2 points."""
 
+_GRADED_ID = re.compile(rf"(.+?)(?:{CHECK}|{HIDDEN}|{WRITTEN}|{BONUS}.+)")
 _HEADER = re.compile(r"# %%(?:\s*\[(?P<role>[^\]]*)\])?(?P<rest>.*)")
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "": (),
@@ -261,7 +264,7 @@ def _expand(source: Source, cell: Cell, number: int) -> list[NotebookNode]:
         answer = "\n".join(_uncommented_but_marks(cell.body))
         points = float(cell.options["points"])
         written = new_markdown_cell(answer)
-        return [_graded(written, f"{cell.name}_written", solution=True, points=points)]
+        return [_graded(written, f"{cell.name}{WRITTEN}", solution=True, points=points)]
     if cell.role == "quiz":
         return _quiz_cells(source, cell)
     return [_check_cell(source, cell)]
@@ -293,14 +296,14 @@ def _check_cell(source: Source, cell: Cell) -> NotebookNode:
             f'afresh("{source.module}").{cell.name}({cell.name}, seed={cell.options["seed"]})',
             END_HIDDEN,
         ]
-        return _graded(new_code_cell("\n".join(lines)), f"{cell.name}_hidden", points=points)
+        return _graded(new_code_cell("\n".join(lines)), f"{cell.name}{HIDDEN}", points=points)
     lines = [
         f"from specdec_lab.checks import {source.module} as check",
         f"check.{cell.name}({cell.name})",
     ]
     if cell.role == "bonus check":
         return _graded(new_code_cell("\n".join(lines)), f"{cell.name}{BONUS}{points:g}", points=0.0)
-    return _graded(new_code_cell("\n".join(lines)), f"{cell.name}_check", points=points)
+    return _graded(new_code_cell("\n".join(lines)), f"{cell.name}{CHECK}", points=points)
 
 
 def _quiz_cells(source: Source, cell: Cell) -> list[NotebookNode]:
@@ -388,3 +391,9 @@ def grade_id_of(cell: NotebookNode) -> str | None:
     data = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     grade_id = data.get("grade_id") if isinstance(data, dict) else None
     return grade_id if isinstance(grade_id, str) else None
+
+
+def exercise_of(grade_id: str) -> str | None:
+    """The exercise that a graded cell belongs to; None if the id is not a graded cell's."""
+    graded = _GRADED_ID.fullmatch(grade_id)
+    return graded[1] if graded else None

@@ -130,8 +130,7 @@ def run_build(options: argparse.Namespace) -> int:
     from specdec_lab.course.build import build, out_of_step
 
     course = find_course()
-    if not course.has_solutions:
-        raise CourseError(f"no solutions/ in {course.root}: expected the instructor's files")
+    course.require_solutions()
     names = course.choose(options.name, course.written())
     if options.check:
         stale = [problem for name in names for problem in out_of_step(course, name)]
@@ -156,8 +155,7 @@ def run_release(options: argparse.Namespace) -> int:
     from specdec_lab.course.release import archive
 
     course = find_course()
-    if not course.has_solutions:
-        raise CourseError(f"no solutions/ in {course.root}: expected the instructor's files")
+    course.require_solutions()
     stale = [problem for name in course.written() for problem in out_of_step(course, name)]
     if stale:
         raise CourseError(f"out of step: {', '.join(stale)}; run: specdec-lab build")

@@ -46,9 +46,10 @@ class Course:
     def working_copy(self, name: str) -> Path:
         return self.work / name / f"{name}.ipynb"
 
-    @property
-    def has_solutions(self) -> bool:
-        return self.solutions.is_dir()
+    def require_solutions(self) -> None:
+        """Raise ``CourseError`` in the learners' archive, which has no answer keys."""
+        if not self.solutions.is_dir():
+            raise CourseError(f"no solutions/ in {self.root}: expected the instructor's files")
 
     def written(self) -> list[str]:
         """Names of the assignments that have a source, in order."""

@@ -19,11 +19,11 @@ from nbgrader.api import Grade, Gradebook, MissingEntry
 from nbgrader.apps import NbGraderAPI
 
 from specdec_lab.course.build import call, must_succeed, nbgrader_api, throwaway_course
-from specdec_lab.course.cells import BONUS
+from specdec_lab.course.cells import BONUS, HIDDEN, WRITTEN, exercise_of
 from specdec_lab.course.folder import Course, CourseError
+from specdec_lab.files import replacing
 
 LEARNER = "you"
-HIDDEN = "_hidden"
 _LONGEST_REASON = 500
 
 
@@ -36,24 +36,27 @@ class Item:
         points: earned; None for an answer that a person still has to read.
         worth: what it is worth.
         message: why points are missing; empty if none are.
-        hidden: a hidden check.
-        bonus: its points come on top.
     """
 
     grade_id: str
     points: float | None
     worth: float
     message: str = ""
-    hidden: bool = False
-    bonus: bool = False
 
     @property
     def exercise(self) -> str:
         """The exercise it belongs to."""
-        name = self.grade_id.partition(BONUS)[0]
-        for ending in ("_check", "_hidden", "_written"):
-            name = name.removesuffix(ending)
-        return name
+        return exercise_of(self.grade_id) or self.grade_id
+
+    @property
+    def hidden(self) -> bool:
+        """Whether it is a hidden check."""
+        return self.grade_id.endswith(HIDDEN)
+
+    @property
+    def bonus(self) -> bool:
+        """Whether its points come on top."""
+        return BONUS in self.grade_id
 
 
 @dataclass(frozen=True)
@@ -136,8 +139,7 @@ def grade_class(course: Course, names: list[str], *, again: bool = False) -> Ite
     Raises:
         CourseError: without the instructor's files.
     """
-    if not course.has_solutions:
-        raise CourseError(f"no solutions/ in {course.root}: expected the instructor's files")
+    course.require_solutions()
     api = nbgrader_api(course)
     for name in names:
         must_succeed(call(api.generate_assignment, name), f"cannot prepare {name}")
@@ -262,10 +264,9 @@ def _item(grade: Grade, message: str) -> Item:
     else:
         points, total = None if grade.needs_manual_grade else grade.score, grade.max_score
     missing = points is not None and points < total
-    if grade.name.endswith("_written"):
+    if grade.name.endswith(WRITTEN):
         message = "no answer yet; a person grades it."
-    hidden = grade.name.endswith(HIDDEN)
-    return Item(grade.name, points, total, message if missing else "", hidden, bool(bonus))
+    return Item(grade.name, points, total, message if missing else "")
 
 
 def _message(cell: NotebookNode, before: list[NotebookNode]) -> str:
@@ -314,12 +315,10 @@ def export_grades(course: Course, file: Path) -> int:
             points = [mark[0] for mark in marks]
             bonus = sum(mark[1] for mark in marks)
             rows.append([student.id, *points, bonus, sum(points) + bonus])
-    part = file.with_suffix(".part")
-    with part.open("w", encoding="utf-8", newline="") as out:
+    with replacing(file) as part, part.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out)
         writer.writerow(["student", *names, "bonus", "total"])
         writer.writerows(rows)
-    part.replace(file)
     return len(rows)
 
 

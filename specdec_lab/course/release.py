@@ -7,6 +7,7 @@ from pathlib import Path
 
 from specdec_lab import __version__
 from specdec_lab.course.folder import Course, CourseError
+from specdec_lab.files import replacing
 
 LEFT_OUT = ("solutions", "tests", "training")
 """Folders that learners do not get."""
@@ -43,15 +44,12 @@ def archive(course: Course, file: Path | None = None) -> Path:
     missing = [part for part in _PARTS if not (course.root / part).exists()]
     if missing:
         raise CourseError(f"{course.root} lacks {', '.join(missing)}")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
-    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as bundle:
+    with replacing(file) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as bundle:
         for path in sorted(_files(course.root)):
             entry = zipfile.ZipInfo(f"{folder}/{path.relative_to(course.root).as_posix()}", _EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
             bundle.writestr(entry, path.read_bytes())
-    part.replace(file)
     return file
 
 

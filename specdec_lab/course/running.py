@@ -18,7 +18,7 @@ from nbgrader import utils
 from nbgrader.preprocessors import Execute
 from traitlets import Enum, Integer
 
-from specdec_lab.course.cells import BONUS, QUIZ, grade_id_of
+from specdec_lab.course.cells import QUIZ, exercise_of, grade_id_of
 from specdec_lab.small import SMALL
 
 Resources = dict[str, Any]
@@ -82,9 +82,9 @@ class ExecuteWithLimits(Execute):
         """Leave out the cell that ran last, and the checks behind it that would call the same code."""
         self.log.warning("Cell %d: %s", self._running, why)
         self._left_out[self._running] = why
-        exercise = _exercise(nb.cells[self._running])
+        exercise = exercise_of(grade_id_of(nb.cells[self._running]) or "")
         for index in range(self._running + 1, len(nb.cells)):
-            if exercise and _exercise(nb.cells[index]) == exercise:
+            if exercise and exercise_of(grade_id_of(nb.cells[index]) or "") == exercise:
                 self._left_out[index] = why
 
     def _get_timeout(self, cell: NotebookNode | None) -> int | None:
@@ -159,13 +159,6 @@ _PICTURES = 10
 _LONGEST = 5000
 """Characters of an error's message, and of a line of its traceback."""
 _MEMORY = re.compile(r"MemoryError|can't allocate memory|can't start new thread")
-_CHECK = re.compile(rf"(.+?)(?:_check|_hidden|{BONUS}.+)")
-
-
-def _exercise(cell: NotebookNode) -> str | None:
-    """The exercise that a check cell checks."""
-    check = _CHECK.fullmatch(grade_id_of(cell) or "")
-    return check[1] if check else None
 
 
 def _only_errors_count(cell: NotebookNode) -> None:

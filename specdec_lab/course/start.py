@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from specdec_lab.course.folder import Course
+from specdec_lab.files import replacing
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,6 @@ def start(course: Course, name: str, *, fresh: bool = False) -> Started:
     file = course.working_copy(name)
     if file.exists():
         return Started(name, file, new=False)
-    folder.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
-    shutil.copyfile(course.release(name), part)
-    part.rename(file)
+    with replacing(file) as part:
+        shutil.copyfile(course.release(name), part)
     return Started(name, file, new=True, kept_aside=aside)

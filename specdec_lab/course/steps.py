@@ -6,6 +6,7 @@ nbgrader's own commands and the Formgrader use them, too. ``settings.py`` puts t
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
@@ -14,6 +15,7 @@ from nbgrader.api import Gradebook
 from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor
 
 from specdec_lab.course.cells import BEGIN_SOLUTION, BONUS, grade_id_of
+from specdec_lab.course.folder import CourseError
 
 Resources = dict[str, Any]
 
@@ -62,10 +64,6 @@ def adopt_renamed_notebook(assignment: str, student: str, notebooks: list[str]) 
 
     Saved as ``01_x-Copy1.ipynb`` it would be skipped without a word, and score nothing.
     """
-    from pathlib import Path
-
-    from specdec_lab.course.folder import CourseError
-
     paths = [Path(notebook) for notebook in notebooks]
     if not paths:
         return
