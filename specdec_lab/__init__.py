@@ -15,12 +15,13 @@ __version__ = "0.1.0"
 
 _HOME = {
     "distributions": ["acceptance_probability", "alpha", "residual", "total_variation"],
-    "randomness": ["Chooser", "SeededChooser", "enumerate_outcomes"],
+    "randomness": ["Chooser", "SeededChooser"],
+    "enumeration": ["Enumeration", "Misconduct", "enumerate_outcomes"],
     "records": ["Draft", "Generation", "Metrics", "Position", "Round", "measure"],
     "sampling": ["Sampling"],
     "stopping": ["StopRule"],
     "text": ["Transcript"],
-    "language_model": ["CannotRewind", "CausalLM", "HFCausalLM", "TableLM"],
+    "language_model": ["CannotRewind", "CausalLM", "HFCausalLM", "RandomLM", "TableLM"],
     "cache_check": ["CheckedLM"],
     "drafters": [
         "CorruptedDrafter",

@@ -8,6 +8,7 @@ part that was rejected.
 from __future__ import annotations
 
 import copy
+import hashlib
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -112,8 +113,27 @@ class CausalLM(ABC):
         """Cut the cache to its first ``length`` tokens, which ``self.tokens`` still has to follow."""
 
 
-class TableLM(CausalLM):
-    """An exact toy model: next-token probabilities read from a table, no rounding by a network.
+class ExactLM(CausalLM):
+    """A toy model whose rows are given, not computed by a network: no rounding to speak of.
+
+    It reads what it holds: a decoder that leaves a stale token in the cache gets other rows.
+    """
+
+    def _forward(self, tokens: list[int], rows: int) -> Tensor:
+        everything = self.tokens + tokens
+        first = len(everything) - rows + 1
+        return torch.stack([self._row(everything[:end]) for end in range(first, first + rows)])
+
+    def _forget(self, length: int) -> None:
+        pass
+
+    @abstractmethod
+    def _row(self, prefix: list[int]) -> Tensor:
+        """Log-probabilities ``[vocab]``, float64, of what follows ``prefix``."""
+
+
+class TableLM(ExactLM):
+    """A toy model whose next-token probabilities are read from a table.
 
     Args:
         table: context -> probabilities ``[vocab]``. A context is a tuple of the last tokens; the
@@ -150,11 +170,6 @@ class TableLM(CausalLM):
         rows /= rows.sum(dim=-1, keepdim=True)
         return cls(dict(zip(contexts, rows.tolist(), strict=True)))
 
-    def _forward(self, tokens: list[int], rows: int) -> Tensor:
-        everything = self.tokens + tokens
-        first = len(everything) - rows + 1
-        return torch.stack([self._row(everything[:end]) for end in range(first, first + rows)])
-
     def _row(self, prefix: list[int]) -> Tensor:
         for size in range(min(self._longest, len(prefix)), 0, -1):
             row = self._log_rows.get(tuple(prefix[-size:]))
@@ -162,8 +177,44 @@ class TableLM(CausalLM):
                 return row
         return self._log_rows[()]
 
-    def _forget(self, length: int) -> None:
-        pass
+
+class RandomLM(ExactLM):
+    """A toy model with a different random distribution behind every prefix, however long.
+
+    Nothing short of the whole prefix tells its next row, so no mistake about the prefix goes unseen.
+    The rows are made from a hash, the same on every computer, when they are first asked for.
+
+    Args:
+        vocab_size: width of the rows.
+        seed: another seed, another model.
+        zeros: the share of tokens that are impossible, 0 to below 1; one at least is always possible.
+    """
+
+    def __init__(self, vocab_size: int, seed: int = 0, zeros: float = 0.0) -> None:
+        super().__init__(vocab_size)
+        if not 0.0 <= zeros < 1.0:
+            raise ValueError(f"zeros: got {zeros}, expected 0 to below 1")
+        self._seed, self._zeros = seed, zeros
+        self._rows: dict[tuple[int, ...], Tensor] = {}
+
+    def _row(self, prefix: list[int]) -> Tensor:
+        key = tuple(prefix)
+        if key not in self._rows:
+            self._rows[key] = self._make_row(key)
+        return self._rows[key]
+
+    def _make_row(self, prefix: tuple[int, ...]) -> Tensor:
+        uniforms = torch.tensor(
+            [self._uniform(prefix, token) for token in range(self.vocab_size)], dtype=torch.float64
+        )
+        rank = uniforms.argsort().argsort()
+        possible = rank >= min(round(self._zeros * self.vocab_size), self.vocab_size - 1)
+        weights = uniforms.square() * possible
+        return (weights / weights.sum()).log()
+
+    def _uniform(self, prefix: tuple[int, ...], token: int) -> float:
+        digest = hashlib.sha256(f"{self._seed} {prefix} {token}".encode()).digest()
+        return (int.from_bytes(digest[:8], "big") + 1) / 2.0**64
 
 
 class HFCausalLM(CausalLM):

@@ -2,20 +2,16 @@
 
 A decoder never calls a random number generator. It asks a chooser two questions, "is this
 accepted?" and "which token?". Whoever answers decides what the run is: ``SeededChooser`` draws, so
-the run is a sample; ``EnumeratingChooser`` walks every answer there is, so that the exact output
-law of any decoder can be added up instead of estimated.
+the run is a sample; the chooser of ``enumeration.py`` walks every answer there is, so that the exact
+output law of any decoder can be added up instead of estimated.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from typing import TypeVar
 
 import torch
 from torch import Tensor
-
-Outcome = TypeVar("Outcome")
 
 
 class Chooser(ABC):
@@ -83,55 +79,3 @@ def _total(mass: float) -> float:
             "hold NaN or nothing but minus infinity"
         )
     return mass
-
-
-class EnumeratingChooser(Chooser):
-    """Answers along one path through the tree of all choices, and knows that path's probability.
-
-    Not used directly: ``enumerate_outcomes`` walks all the paths.
-    """
-
-    def __init__(self, path: list[int]) -> None:
-        self._path = path
-        self._depth = 0
-        self.probability = 1.0
-        self.branches_left: list[list[int]] = []
-        """Per choice beyond the given path, the answers not taken (token ids; 1 and 0 for accept)."""
-
-    def accept(self, probability: float) -> bool:
-        answers = {1: min(probability, 1.0), 0: 1.0 - min(probability, 1.0)}
-        return bool(self._answer({answer: mass for answer, mass in answers.items() if mass > 0.0}))
-
-    def sample(self, distribution: Tensor) -> int:
-        support = distribution.nonzero().flatten().tolist()
-        total = _total(float(distribution.double().sum()))
-        return self._answer({token: float(distribution[token]) / total for token in support})
-
-    def _answer(self, answers: dict[int, float]) -> int:
-        if self._depth < len(self._path):
-            answer = self._path[self._depth]
-        else:
-            answer, *others = answers
-            self._path.append(answer)
-            self.branches_left.append(others)
-        self._depth += 1
-        self.probability *= answers[answer]
-        return answer
-
-
-def enumerate_outcomes(run: Callable[[Chooser], Outcome]) -> Iterator[tuple[Outcome, float]]:
-    """Every outcome of ``run`` with its exact probability, one per path of random choices.
-
-    ``run`` is called once per path, and must make all its random choices through the chooser that
-    it is given. The probabilities add up to 1; the same outcome may come by several paths.
-    """
-    pending: list[list[int]] = [[]]
-    while pending:
-        path = pending.pop()
-        depth_given = len(path)
-        chooser = EnumeratingChooser(path)
-        outcome = run(chooser)
-        for offset, others in enumerate(chooser.branches_left):
-            stem = path[: depth_given + offset]
-            pending.extend([*stem, answer] for answer in others)
-        yield outcome, chooser.probability

@@ -8,7 +8,8 @@ from helpers import law_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdec_lab.randomness import SeededChooser, enumerate_outcomes, invert_cdf
+from specdec_lab.enumeration import enumerate_outcomes
+from specdec_lab.randomness import SeededChooser, invert_cdf
 
 JUST_BELOW_ONE = math.nextafter(1.0, 0.0)
 

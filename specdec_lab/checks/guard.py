@@ -1,13 +1,11 @@
-"""What surrounds a learner's code while a check calls it: a time limit, silence, closed books."""
+"""What surrounds a learner's code while a check calls it: silence and closed books."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import logging
-import signal
 import sys
-import threading
 import warnings
 from collections.abc import Iterator
 from types import CodeType, FrameType, FunctionType, ModuleType
@@ -19,10 +17,6 @@ PRINTED_AT_MOST = 2000
 
 _alive: list[io.StringIO] = []
 """Every stand-in for stdout so far: a thread may still be printing to one that is put away."""
-
-
-class OutOfTime(BaseException):
-    """The time limit has passed. Not an ``Exception``: a learner's ``except`` lets it through."""
 
 
 class ReferenceCalled(BaseException):
@@ -56,29 +50,6 @@ def silence() -> Iterator[_Capped]:
             yield printed
     finally:
         logging.disable(logging_was_off_below)
-
-
-@contextlib.contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise ``OutOfTime`` in the running code after ``seconds``, and again each second until it ends.
-
-    Needs the main thread and an alarm clock (not on Windows); elsewhere nothing is limited.
-    """
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    if not in_main_thread or not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def ring(_signal: int, _frame: FrameType | None) -> None:
-        raise OutOfTime
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @contextlib.contextmanager

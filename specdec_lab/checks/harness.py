@@ -28,13 +28,12 @@ from torch import Tensor
 
 from specdec_lab.checks.failure import CheckFailed
 from specdec_lab.checks.guard import (
-    OutOfTime,
     ReferenceCalled,
     closed_books,
     codes_of,
     silence,
-    time_limit,
 )
+from specdec_lab.limits import OutOfTime, time_limit
 
 SECONDS = 20.0
 """The most that one check may take. The references need far less than one."""

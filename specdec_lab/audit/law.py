@@ -1,0 +1,284 @@
+"""The exact law of what a decoder emits, and of what the target would emit by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+import time
+import traceback
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Literal, NoReturn
+from unittest import mock
+
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from specdec_lab.enumeration import Choice, Enumeration, Misconduct, Visit, estimate_paths
+from specdec_lab.hidden_randomness import GlobalTwins, watched
+from specdec_lab.language_model import CausalLM
+from specdec_lab.limits import OutOfTime, time_limit
+from specdec_lab.randomness import Chooser
+from specdec_lab.sampling import Sampling
+
+Tokens = tuple[int, ...]
+Law = dict[Tokens, float]
+"""Output sequence -> its probability. A sequence that is not there has probability 0."""
+
+Decoder = Callable[[CausalLM, Sequence[int], int, Chooser], Sequence[int]]
+"""(target, prompt, max_new_tokens, chooser) -> the new tokens.
+
+The target comes freshly reset. All random choices have to be made through the chooser."""
+
+Fault = Literal[
+    "never ends", "bad distribution", "not repeatable", "hidden randomness", "crashed", "bad output"
+]
+
+PRUNE_BELOW = 1e-15
+MAX_PATHS = 50_000
+SECONDS_PER_PATH = 10.0
+WATCHED_PATHS = 8
+"""The likeliest paths are walked a second time, under a slow watch for hidden randomness."""
+
+
+class DecoderFault(RuntimeError):
+    """The decoder has no law: it cannot be enumerated. Says why, and along which choices.
+
+    Args:
+        fault: what it did, in a word or two.
+        message: what it did, in full.
+        path: the choices that led there.
+    """
+
+    def __init__(self, fault: Fault, message: str, path: Sequence[Choice]) -> None:
+        super().__init__(f"{fault}: {message}")
+        self.fault = fault
+        self.message = message
+        self.path = tuple(path)
+
+
+@dataclass
+class OutputLaw:
+    """The exact law of a decoder's output.
+
+    Args:
+        law: output sequence -> probability, added up over all paths that lead there.
+        paths: how many paths of random choices were walked.
+        choices: random choices made, over all of them.
+        pruned: probability of the paths left as too unlikely.
+        unwalked: probability of the paths that the budget left over.
+        block_efficiency: expected tokens over expected target forwards, the bonus token included.
+        seconds: what the walk took.
+    """
+
+    law: Law = field(default_factory=dict)
+    paths: int = 0
+    choices: int = 0
+    pruned: float = 0.0
+    unwalked: float = 0.0
+    block_efficiency: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def covered(self) -> float:
+        """The probability that was walked; 1 up to rounding if nothing was left out."""
+        return sum(self.law.values())
+
+
+def output_law(
+    decoder: Decoder,
+    target: CausalLM,
+    prompt: Sequence[int],
+    length: int,
+    *,
+    prune_below: float = PRUNE_BELOW,
+    max_paths: int = MAX_PATHS,
+    seconds_per_path: float = SECONDS_PER_PATH,
+    progress: bool = False,
+) -> OutputLaw:
+    """The exact law of ``decoder(target, prompt, length, chooser)``, by walking every random choice.
+
+    Args:
+        decoder: the decoder; called once per path, and a few times more to see that it repeats itself.
+        target: the model, of a small vocabulary: the paths grow exponentially with the length.
+        prompt: token ids.
+        length: most new tokens.
+        prune_below: paths less likely than this are left out, and their mass is reported.
+        max_paths: the budget; the likeliest paths go first, and the mass of the rest is reported.
+        seconds_per_path: the most that one run may take.
+        progress: show a bar, with an estimate beforehand of how many paths there are.
+
+    Raises:
+        DecoderFault: if the decoder never ends, crashes, returns something else than token ids, asks
+            for something that is no distribution, draws randomness behind the chooser's back, or does
+            not repeat itself.
+    """
+    runner = _Runner(decoder, target, prompt, length, seconds_per_path)
+    enumeration = Enumeration(runner.run, prune_below=prune_below, max_paths=max_paths)
+    started = time.perf_counter()
+    law: defaultdict[Tokens, float] = defaultdict(float)
+    tokens, forwards = 0.0, 0.0
+    twins = GlobalTwins()
+    try:
+        with runner.counting(), _bar(runner, max_paths, progress) as bar:
+            for visit in enumeration:
+                if enumeration.paths <= WATCHED_PATHS:
+                    _watch(enumeration, visit)
+                _require_untouched(twins, visit)
+                law[visit.outcome.tokens] += visit.probability
+                tokens += visit.probability * len(visit.outcome.tokens)
+                forwards += visit.probability * visit.outcome.forwards
+                bar.update()
+    except Misconduct as misconduct:
+        raise DecoderFault(misconduct.fault, str(misconduct), misconduct.path) from None
+    finally:
+        twins.restore()
+    return OutputLaw(
+        law=dict(law),
+        paths=enumeration.paths,
+        choices=enumeration.choices,
+        pruned=enumeration.pruned,
+        unwalked=enumeration.unwalked,
+        block_efficiency=tokens / forwards if forwards else 0.0,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def target_law(
+    target: CausalLM,
+    prompt: Sequence[int],
+    length: int,
+    *,
+    sampling: Sampling | None = None,
+    end_ids: Iterable[int] = (),
+) -> Law:
+    """The target's own law over continuations, multiplied out row by row without any decoder.
+
+    Args:
+        target: the model; it reads each prefix afresh.
+        prompt: token ids.
+        length: new tokens, fewer where an end token comes first.
+        sampling: how the next token is chosen; None is temperature 1 and nothing else.
+        end_ids: end tokens; each is the last token of its sequence.
+    """
+    chosen, ends = sampling or Sampling(1.0), frozenset(end_ids)
+    law: Law = {}
+    pending: list[tuple[Tokens, float]] = [((), 1.0)]
+    while pending:
+        tokens, mass = pending.pop()
+        if len(tokens) == length or (tokens and tokens[-1] in ends):
+            law[tokens] = mass
+            continue
+        prefix = [*prompt, *tokens]
+        target.reset()
+        p = chosen.distribution(prefix, target.extend(prefix, rows=1)[0]).double()  # [vocab]
+        p = p / p.sum()  # what a draw from p really follows
+        pending += [((*tokens, i), mass * share) for i, share in enumerate(p.tolist()) if share > 0.0]
+    target.reset()
+    return law
+
+
+@dataclass(frozen=True)
+class _Output:
+    """What one run gave, and how often it asked the target for it."""
+
+    tokens: Tokens
+    forwards: int
+
+
+class _Runner:
+    """Calls the decoder, and turns whatever it does into tokens or a ``DecoderFault``."""
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        target: CausalLM,
+        prompt: Sequence[int],
+        length: int,
+        seconds: float,
+    ) -> None:
+        self._decoder = decoder
+        self._target = target
+        self._prompt = list(prompt)
+        self._length = length
+        self._seconds = seconds
+        self._forwards = 0
+
+    def run(self, chooser: Chooser) -> _Output:
+        """One run, on a target that has forgotten the last one."""
+        self._target.reset()
+        self._forwards = 0
+        path: list[Choice] = getattr(chooser, "choices", [])
+        try:
+            with time_limit(self._seconds):
+                output = self._decoder(self._target, list(self._prompt), self._length, chooser)
+        except OutOfTime:
+            what = f"was still running after {self._seconds:g} s, expected an end"
+            raise DecoderFault("never ends", what, path) from None
+        except Exception as error:
+            raise DecoderFault("crashed", _described(error), path) from error
+        return _Output(self._token_ids(output, path), self._forwards)
+
+    @contextlib.contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count the target's forward passes."""
+        extend = self._target.extend
+
+        def counted(tokens: Sequence[int], rows: int | None = None) -> Tensor:
+            self._forwards += 1
+            return extend(tokens, rows)
+
+        with mock.patch.object(self._target, "extend", counted):
+            yield
+
+    def _token_ids(self, output: object, path: Sequence[Choice]) -> Tokens:
+        try:
+            tokens = tuple(map(operator.index, output))  # type: ignore[call-overload]
+        except TypeError:
+            what = f"returned {output!r:.80}, expected the new token ids as a sequence of whole numbers"
+            raise DecoderFault("bad output", what, path) from None
+        prompt = tuple(self._prompt)
+        if len(tokens) > self._length and tokens[: len(prompt)] == prompt:
+            what = (
+                f"returned {list(tokens)}, which begins with the prompt; expected the new tokens only"
+            )
+            raise DecoderFault("bad output", what, path)
+        return tokens
+
+
+def _described(error: Exception) -> str:
+    """An exception and the innermost line of it, in one line."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(frame.filename).name}:{frame.lineno}"
+    return f"{type(error).__name__} in {where}: {' '.join(str(error).split()) or 'without a message'}"
+
+
+def _watch(enumeration: Enumeration[_Output], visit: Visit[_Output]) -> None:
+    """Walk a path again: nothing random may be drawn elsewhere, and the same has to come out."""
+    with watched() as found:
+        outcome = enumeration.replay(visit)
+    if found:
+        what = f"called {found[0]}, expected all chance to come from the chooser"
+        raise DecoderFault("hidden randomness", what, visit.choices)
+    if outcome != visit.outcome:
+        what = f"gave {list(visit.outcome.tokens)} and then {list(outcome.tokens)} by the same choices"
+        raise DecoderFault("not repeatable", what, visit.choices)
+
+
+def _require_untouched(twins: GlobalTwins, visit: Visit[_Output]) -> None:
+    used = twins.used()
+    if used:
+        what = f"used the global generator of {' and '.join(used)}, expected the chooser only"
+        raise DecoderFault("hidden randomness", what, visit.choices)
+
+
+def _bar(runner: _Runner, max_paths: int, progress: bool) -> tqdm[NoReturn]:
+    """A progress bar over the paths; how many there are is estimated from a few."""
+    total = None
+    if progress:
+        expected = estimate_paths(runner.run)
+        total = round(min(expected, max_paths)) if isfinite(expected) else None
+    return tqdm(total=total, desc="paths (estimated)", disable=not progress, leave=False)

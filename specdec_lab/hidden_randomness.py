@@ -1,0 +1,113 @@
+"""Finding randomness that a program draws behind its chooser's back.
+
+Two ways, because neither sees everything. ``GlobalTwins`` is cheap and is asked after every run: it
+notices any use of the global generators of torch, numpy and Python. ``watched`` is slow and is used
+for a few runs: it also sees private generators, and where in the program they are used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+_TORCH = str(Path(torch.__file__).parent)
+_MAKERS = [
+    (random, "Random", "random.Random"),
+    (random, "SystemRandom", "random.SystemRandom"),
+    (np.random, "default_rng", "numpy.random.default_rng"),
+    (np.random, "RandomState", "numpy.random.RandomState"),
+]
+
+
+class GlobalTwins:
+    """A twin of each global generator, in the same state: they part when the program draws or seeds.
+
+    Each comparison draws one number from the generator and its twin; ``restore`` puts the generators
+    back to where they were at the beginning.
+    """
+
+    def __init__(self) -> None:
+        self._torch_start = torch.get_rng_state()
+        self._numpy_start = np.random.get_state()
+        self._python_start = random.getstate()
+        self._torch, self._numpy, self._python = (
+            torch.Generator(),
+            np.random.RandomState(),
+            random.Random(),
+        )
+        self.restore()
+
+    def restore(self) -> None:
+        """Put generators and twins into the state that was found."""
+        torch.set_rng_state(self._torch_start)
+        np.random.set_state(self._numpy_start)
+        random.setstate(self._python_start)
+        self._torch.set_state(self._torch_start)
+        self._numpy.set_state(self._numpy_start)
+        self._python.setstate(self._python_start)
+
+    def used(self) -> list[str]:
+        """The generators that were drawn from or seeded since the last comparison."""
+        pairs: dict[str, tuple[float, float]] = {
+            "torch": (torch.rand(()).item(), torch.rand((), generator=self._torch).item()),
+            "numpy": (np.random.random_sample(), self._numpy.random_sample()),
+            "Python": (random.random(), self._python.random()),
+        }
+        return [name for name, (drawn, expected) in pairs.items() if drawn != expected]
+
+
+@contextlib.contextmanager
+def watched() -> Iterator[list[str]]:
+    """Note every random operation of torch, on any generator, and every new generator made elsewhere.
+
+    Yields:
+        A list that fills with what was called and where, such as ``"aten::rand in decoder.py:12"``.
+    """
+    found: list[str] = []
+    with contextlib.ExitStack() as stack:
+        for module, name, title in _MAKERS:
+            stack.enter_context(
+                mock.patch.object(module, name, _noted(getattr(module, name), title, found))
+            )
+        stack.enter_context(_WatchTorch(found))
+        yield found
+
+
+class _WatchTorch(TorchDispatchMode):
+    """Sees every torch operation, and knows the random ones by the tag that torch gives them."""
+
+    def __init__(self, found: list[str]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._found = found
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            self._found.append(f"{func.name()} in {_caller()}")
+        return func(*args, **(kwargs or {}))
+
+
+def _noted(maker: Callable[..., Any], title: str, found: list[str]) -> Callable[..., Any]:
+    def make(*args: Any, **options: Any) -> Any:
+        found.append(f"{title} in {_caller()}")
+        return maker(*args, **options)
+
+    return make
+
+
+def _caller() -> str:
+    """The innermost line of the program itself: not of torch, and not of this file."""
+    for frame in reversed(traceback.extract_stack()):
+        if frame.filename != __file__ and not frame.filename.startswith(_TORCH):
+            return f"{Path(frame.filename).name}:{frame.lineno}"
+    return "an unknown place"

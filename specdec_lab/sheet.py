@@ -1,0 +1,89 @@
+"""A table that is described once and shown twice: in the terminal by rich, in a notebook as HTML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+Tone = Literal["plain", "good", "bad", "unsure"]
+_RICH = {"plain": "", "good": "green", "bad": "bold red", "unsure": "yellow"}
+_CSS = {
+    "plain": "",
+    "good": "color:#00734d",
+    "bad": "color:#b34700;font-weight:bold",
+    "unsure": "color:#8a6100",
+}
+
+
+@dataclass(frozen=True)
+class Toned:
+    """A cell's or a note's text with what it means; the colour never says more than the words."""
+
+    text: str
+    tone: Tone = "plain"
+
+
+Cell = str | Toned
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table with a title above it and notes below it. Columns but the first few words are numbers.
+
+    Args:
+        title: one line.
+        columns: the headings.
+        rows: one cell per column.
+        notes: sentences below the table.
+        text_columns: indices of the columns that hold words, set to the left; the others to the right.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[Cell, ...] = ()
+    text_columns: tuple[int, ...] = (0,)
+
+    def __rich__(self) -> Group:
+        table = Table(title=self.title, title_justify="left", title_style="bold", expand=False)
+        for index, column in enumerate(self.columns):
+            table.add_column(column, justify="left" if index in self.text_columns else "right")
+        for row in self.rows:
+            table.add_row(*map(_rich, row))
+        return Group(*([table] if self.rows else [Text(self.title, "bold")]), *map(_rich, self.notes))
+
+    def _repr_html_(self) -> str:
+        head = "".join(self._cell("th", index, name) for index, name in enumerate(self.columns))
+        body = "".join(
+            "<tr>" + "".join(self._cell("td", index, cell) for index, cell in enumerate(row)) + "</tr>"
+            for row in self.rows
+        )
+        table = (
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if self.rows else ""
+        )
+        notes = "".join(
+            f'<div style="{_CSS[_toned(note).tone]}">{_html(note)}</div>' for note in self.notes
+        )
+        return f"<div><b>{escape(self.title)}</b></div>{table}{notes}"
+
+    def _cell(self, tag: str, index: int, cell: Cell) -> str:
+        side = "left" if index in self.text_columns else "right"
+        return f'<{tag} style="text-align:{side};{_CSS[_toned(cell).tone]}">{_html(cell)}</{tag}>'
+
+
+def _toned(cell: Cell) -> Toned:
+    return cell if isinstance(cell, Toned) else Toned(cell)
+
+
+def _rich(cell: Cell) -> Text:
+    toned = _toned(cell)
+    return Text(toned.text, _RICH[toned.tone])
+
+
+def _html(cell: Cell) -> str:
+    return escape(_toned(cell).text)
