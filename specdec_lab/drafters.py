@@ -226,7 +226,8 @@ class CorruptedDrafter(Drafter):
         clean = self.drafter.propose(prefix, gamma, chooser)
         length, used = len(clean), 0
         while used < len(clean):
-            token, q = clean.tokens[used], clean.q[used]
+            # In float64: q has to be the very distribution drawn from, and a mixture rounds.
+            token, q = clean.tokens[used], clean.q[used].double()
             if self.noise > 0.0 and chooser.accept(self.noise):
                 tokens.append(chooser.sample(torch.full_like(q, 1.0 / self.vocab_size)))
             else:

@@ -10,16 +10,20 @@ from __future__ import annotations
 import contextlib
 import random
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
+
+from specdec_lab import randomness
 
 _TORCH = str(Path(torch.__file__).parent)
+_OURS = (__file__, randomness.__file__)
 _MAKERS = [
     (random, "Random", "random.Random"),
     (random, "SystemRandom", "random.SystemRandom"),
@@ -67,10 +71,10 @@ class GlobalTwins:
 
 @contextlib.contextmanager
 def watched() -> Iterator[list[str]]:
-    """Note every random operation of torch, on any generator, and every new generator made elsewhere.
+    """Note every random function of torch, on any generator, and every new generator of another kind.
 
     Yields:
-        A list that fills with what was called and where, such as ``"aten::rand in decoder.py:12"``.
+        A list that fills with what was called and where, such as ``"torch's rand in decoder.py:12"``.
     """
     found: list[str] = []
     with contextlib.ExitStack() as stack:
@@ -82,32 +86,59 @@ def watched() -> Iterator[list[str]]:
         yield found
 
 
-class _WatchTorch(TorchDispatchMode):
-    """Sees every torch operation, and knows the random ones by the tag that torch gives them."""
+class _WatchTorch(TorchFunctionMode):
+    """Sees every torch function, and knows the random ones by a tag of their kernels."""
 
     def __init__(self, found: list[str]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._found = found
 
-    def __torch_dispatch__(
+    def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if torch.Tag.nondeterministic_seeded in func.tags:
-            self._found.append(f"{func.name()} in {_caller()}")
+        name = getattr(func, "__name__", "")
+        if _draws(name):
+            self._found.append(f"torch's {name} in {_caller()}")
         return func(*args, **(kwargs or {}))
 
 
-def _noted(maker: Callable[..., Any], title: str, found: list[str]) -> Callable[..., Any]:
-    def make(*args: Any, **options: Any) -> Any:
+@cache
+def _draws(name: str) -> bool:
+    """Whether the torch function of this name is random: one of its kernels is tagged so."""
+    kernel = getattr(torch.ops.aten, name, None) if name.isidentifier() else None
+    if kernel is None:
+        return False
+    return any(
+        torch.Tag.nondeterministic_seeded in getattr(kernel, overload).tags
+        for overload in kernel.overloads()
+    )
+
+
+def _noted(maker: Any, title: str, found: list[str]) -> Any:
+    """``maker``, which notes that it was called; a class stays a class, for whoever names it as one."""
+
+    def note() -> None:
         found.append(f"{title} in {_caller()}")
+
+    if isinstance(maker, type):
+
+        class Noted(maker):  # type: ignore[misc]
+            def __init__(self, *args: Any, **options: Any) -> None:
+                note()
+                super().__init__(*args, **options)
+
+        return Noted
+
+    def make(*args: Any, **options: Any) -> Any:
+        note()
         return maker(*args, **options)
 
     return make
 
 
 def _caller() -> str:
-    """The innermost line of the program itself: not of torch, and not of this file."""
+    """The innermost line of the program itself: not of torch, not of this library's own generator."""
     for frame in reversed(traceback.extract_stack()):
-        if frame.filename != __file__ and not frame.filename.startswith(_TORCH):
+        if frame.filename not in _OURS and not frame.filename.startswith(_TORCH):
             return f"{Path(frame.filename).name}:{frame.lineno}"
     return "an unknown place"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from specdec_lab.audit.law import (
@@ -39,6 +39,7 @@ class DecoderAudit:
 
     Args:
         name: what to call the decoder.
+        prompt: what both continue.
         target: the target's own law, multiplied out without any decoder.
         output: the decoder's law; empty if it has none.
         tolerance: total variation that is put down to rounding.
@@ -46,6 +47,7 @@ class DecoderAudit:
     """
 
     name: str
+    prompt: Tokens
     target: Law
     output: OutputLaw = field(default_factory=OutputLaw)
     tolerance: float = TOLERANCE
@@ -101,18 +103,22 @@ class DecoderAudit:
         assert self.total_variation is not None
         most = self.total_variation[1]
         if self.verdict == "exact":
-            return f"no sequence is more or less likely than under the target (TV at most {most:.1e})"
+            return f"every sequence is as likely as under the target (TV {small_number(most)})"
         if self.verdict == "undecided":
             left = self.output.unwalked + self.output.pruned
             return f"a probability of {left:.1e} was not walked; raise the budget of paths"
         longest = max(map(len, self.target), default=0)
         overlong = sum(mass for tokens, mass in self.law.items() if len(tokens) > longest)
+        if overlong > self.tolerance and all(
+            key[: len(self.prompt)] == self.prompt for key in self.law
+        ):
+            return "every output begins with the prompt, expected only what is new"
         if overlong > self.tolerance:
             return f"emits more than the {longest} tokens asked for, with probability {overlong:.3g}"
         tokens = max(self.differences, key=lambda key: abs(self.differences[key]))
         return (
-            f"{list(tokens)} comes with probability {self.law.get(tokens, 0.0):.4f} instead of "
-            f"{self.target.get(tokens, 0.0):.4f}"
+            f"{list(tokens)} comes with probability {self.law.get(tokens, 0.0):.6f} instead of "
+            f"{self.target.get(tokens, 0.0):.6f}"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -163,8 +169,8 @@ class DecoderAudit:
         out = self.output
         rate = out.paths / max(out.seconds, 1e-9)
         yield (
-            f"L1 {self.l1_error:.1e} over {len(self.differences)} sequences; {out.paths:,} paths "
-            f"in {out.seconds:.1f} s ({rate:,.0f} a second)"
+            f"L1 {small_number(self.l1_error)} over {len(self.differences)} sequences; "
+            f"{out.paths:,} paths in {out.seconds:.1f} s ({rate:,.0f} a second)"
         )
         if out.pruned + out.unwalked > 0.0:
             yield (
@@ -218,6 +224,7 @@ def audit_decoder(
     """
     title = name or str(getattr(decoder, "__name__", type(decoder).__name__))
     own = target_law(target, prompt, length, sampling=sampling, end_ids=end_ids)
+    audit = DecoderAudit(title, tuple(prompt), own, tolerance=tolerance)
     try:
         output = output_law(
             decoder,
@@ -230,10 +237,8 @@ def audit_decoder(
             progress=progress,
         )
     except DecoderFault as found:
-        return DecoderAudit(
-            title, own, tolerance=tolerance, fault=found.fault, message=found.message, path=found.path
-        )
-    return DecoderAudit(title, own, output, tolerance)
+        return replace(audit, fault=found.fault, message=found.message, path=found.path)
+    return replace(audit, output=output)
 
 
 def path_text(path: Sequence[Choice], most: int = 12) -> str:
@@ -242,3 +247,10 @@ def path_text(path: Sequence[Choice], most: int = 12) -> str:
     if len(words) > most:
         words = [*words[: most // 2], f"... ({len(words) - most} more) ...", *words[-most // 2 :]]
     return ", ".join(words) or "before the first random choice"
+
+
+def small_number(value: float | None) -> str:
+    """An error in two digits; "0" only if it is exactly 0, "-" if there is none."""
+    if value is None:
+        return "-"
+    return f"{value:.1e}" if value else "0"

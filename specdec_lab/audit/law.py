@@ -126,13 +126,14 @@ def output_law(
         with runner.counting(), _bar(runner, max_paths, progress) as bar:
             for visit in enumeration:
                 if enumeration.paths <= WATCHED_PATHS:
-                    _watch(enumeration, visit)
-                _require_untouched(twins, visit)
+                    _watch(enumeration, visit, twins)
+                _require_untouched(twins, visit.choices)
                 law[visit.outcome.tokens] += visit.probability
                 tokens += visit.probability * len(visit.outcome.tokens)
                 forwards += visit.probability * visit.outcome.forwards
                 bar.update()
     except Misconduct as misconduct:
+        _require_untouched(twins, misconduct.path)
         raise DecoderFault(misconduct.fault, str(misconduct), misconduct.path) from None
     finally:
         twins.restore()
@@ -236,17 +237,10 @@ class _Runner:
 
     def _token_ids(self, output: object, path: Sequence[Choice]) -> Tokens:
         try:
-            tokens = tuple(map(operator.index, output))  # type: ignore[call-overload]
+            return tuple(map(operator.index, output))  # type: ignore[call-overload]
         except TypeError:
             what = f"returned {output!r:.80}, expected the new token ids as a sequence of whole numbers"
             raise DecoderFault("bad output", what, path) from None
-        prompt = tuple(self._prompt)
-        if len(tokens) > self._length and tokens[: len(prompt)] == prompt:
-            what = (
-                f"returned {list(tokens)}, which begins with the prompt; expected the new tokens only"
-            )
-            raise DecoderFault("bad output", what, path)
-        return tokens
 
 
 def _described(error: Exception) -> str:
@@ -256,23 +250,29 @@ def _described(error: Exception) -> str:
     return f"{type(error).__name__} in {where}: {' '.join(str(error).split()) or 'without a message'}"
 
 
-def _watch(enumeration: Enumeration[_Output], visit: Visit[_Output]) -> None:
+def _watch(enumeration: Enumeration[_Output], visit: Visit[_Output], twins: GlobalTwins) -> None:
     """Walk a path again: nothing random may be drawn elsewhere, and the same has to come out."""
+    again = None
     with watched() as found:
-        outcome = enumeration.replay(visit)
+        try:
+            again = enumeration.replay(visit)
+        except Misconduct:
+            if not found:
+                raise
     if found:
         what = f"called {found[0]}, expected all chance to come from the chooser"
         raise DecoderFault("hidden randomness", what, visit.choices)
-    if outcome != visit.outcome:
-        what = f"gave {list(visit.outcome.tokens)} and then {list(outcome.tokens)} by the same choices"
+    if again != visit.outcome:
+        _require_untouched(twins, visit.choices)
+        what = "gave another output when it was run again with the same choices"
         raise DecoderFault("not repeatable", what, visit.choices)
 
 
-def _require_untouched(twins: GlobalTwins, visit: Visit[_Output]) -> None:
+def _require_untouched(twins: GlobalTwins, path: Sequence[Choice]) -> None:
     used = twins.used()
     if used:
         what = f"used the global generator of {' and '.join(used)}, expected the chooser only"
-        raise DecoderFault("hidden randomness", what, visit.choices)
+        raise DecoderFault("hidden randomness", what, path)
 
 
 def _bar(runner: _Runner, max_paths: int, progress: bool) -> tqdm[NoReturn]:
