@@ -18,12 +18,11 @@ from unittest import mock
 
 import numpy as np
 import torch
+from torch._ops import OpOverloadPacket
 from torch.overrides import TorchFunctionMode
 
-from specdec_lab import randomness
-
 _TORCH = str(Path(torch.__file__).parent)
-_OURS = (__file__, randomness.__file__)
+_HERE = Path(__file__).parent
 _MAKERS = [
     (random, "Random", "random.Random"),
     (random, "SystemRandom", "random.SystemRandom"),
@@ -96,22 +95,34 @@ class _WatchTorch(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        name = getattr(func, "__name__", "")
-        if _draws(name):
+        name, options = getattr(func, "__name__", ""), kwargs or {}
+        if not _may_draw(name):
+            return func(*args, **options)
+        before = _torch_states()
+        result = func(*args, **options)
+        # Attention and dropout may be random and mostly are not: only a moved generator tells. One
+        # that is named is private, and named for no other reason than to be drawn from.
+        if options.get("generator") is not None or _torch_states() != before:
             self._found.append(f"torch's {name} in {_caller()}")
-        return func(*args, **(kwargs or {}))
+        return result
+
+
+def _torch_states() -> list[bytes]:
+    """The states of torch's global generators."""
+    states = [torch.get_rng_state()]
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        states += torch.cuda.get_rng_state_all()
+    return [state.numpy().tobytes() for state in states]
 
 
 @cache
-def _draws(name: str) -> bool:
-    """Whether the torch function of this name is random: one of its kernels is tagged so."""
+def _may_draw(name: str) -> bool:
+    """Whether the torch function of this name can be random: one of its kernels is tagged so."""
     kernel = getattr(torch.ops.aten, name, None) if name.isidentifier() else None
-    if kernel is None:
+    if not isinstance(kernel, OpOverloadPacket):
         return False
-    return any(
-        torch.Tag.nondeterministic_seeded in getattr(kernel, overload).tags
-        for overload in kernel.overloads()
-    )
+    overloads: list[str] = kernel.overloads()  # type: ignore[no-untyped-call]
+    return any(torch.Tag.nondeterministic_seeded in getattr(kernel, one).tags for one in overloads)
 
 
 def _noted(maker: Any, title: str, found: list[str]) -> Any:
@@ -137,8 +148,8 @@ def _noted(maker: Any, title: str, found: list[str]) -> Any:
 
 
 def _caller() -> str:
-    """The innermost line of the program itself: not of torch, not of this library's own generator."""
+    """The innermost line of the program itself: not of torch, not of this library's floors below it."""
     for frame in reversed(traceback.extract_stack()):
-        if frame.filename not in _OURS and not frame.filename.startswith(_TORCH):
+        if Path(frame.filename).parent != _HERE and not frame.filename.startswith(_TORCH):
             return f"{Path(frame.filename).name}:{frame.lineno}"
     return "an unknown place"
