@@ -34,6 +34,16 @@ _HOME = {
     "verification": ["verify_by_sampling", "verify_greedily"],
     "decoding": ["autoregressive", "generate", "speculative"],
     "pretrained": ["Pair", "load_pair"],
+    "audit": [
+        "audit_decoder",
+        "audit_gallery",
+        "audit_positions",
+        "audit_samples",
+        "audit_step",
+        "audit_transformers_assisted",
+        "output_law",
+        "target_law",
+    ],
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

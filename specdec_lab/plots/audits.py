@@ -1,0 +1,148 @@
+"""Pictures of audits: one step, a whole decoder, the gallery, alpha along a text."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from specdec_lab.audit.decoder import DecoderAudit, small_number
+from specdec_lab.audit.gallery import GalleryAudit
+from specdec_lab.audit.positions import AuditedPosition, PositionsAudit
+from specdec_lab.audit.step import StepAudit
+from specdec_lab.plots.runs import printable
+from specdec_lab.plots.style import BLUE, GREEN, GREY, ORANGE, RED, finish
+
+EXACT = "enumerated exactly; nothing was sampled"
+PER_LINE = 24
+FLOOR = 1e-17
+"""Where an error of exactly 0 is drawn on a logarithmic axis."""
+
+
+def audit_step(audit: StepAudit) -> Figure:
+    """Where each token's final mass comes from: won by acceptance, or restored by the residual."""
+    figure, axes = plt.subplots(figsize=(6.8, 3.6))
+    places = range(len(audit.labels))
+    accepted, restored = ([float(x) for x in row] for row in (audit.accepted_mass, audit.restored_mass))
+    axes.bar(places, accepted, 0.5, color=BLUE, label="drafted and accepted")
+    axes.bar(places, restored, 0.5, bottom=accepted, color=ORANGE, label="restored by the residual")
+    left, right = [x - 0.36 for x in places], [x + 0.36 for x in places]
+    p, q = ([float(x) for x in row] for row in (audit.p, audit.q))
+    axes.hlines(p, left, right, colors="black", linewidth=1.6, label="p, the target")
+    axes.hlines(q, left, right, colors="black", linewidth=1.6, linestyles=":", label="q, the draft")
+    axes.set_xticks(places, [printable(label) for label in audit.labels])
+    axes.set_ylabel("probability")
+    axes.legend(frameon=False, fontsize=9)
+    error = small_number(float(audit.l1_error))
+    alpha, rejected = float(audit.alpha), float(audit.rejection_mass)
+    note = f"alpha {alpha:.3g}, rejection mass {rejected:.3g}; the bars miss p by an L1 of {error}"
+    return finish(figure, "theory", note)
+
+
+def audit_decoder(audit: DecoderAudit, most: int = 12) -> Figure:
+    """The decoder's law beside the target's, for the likeliest sequences.
+
+    Args:
+        audit: of a decoder that has a law.
+        most: sequences to show at most.
+
+    Raises:
+        ValueError: for a decoder without a law.
+    """
+    if audit.fault:
+        raise ValueError(f"audit: got a decoder with no law ({audit.fault}), expected one to draw")
+    weight = {
+        key: max(audit.law.get(key, 0.0), audit.target.get(key, 0.0)) for key in audit.differences
+    }
+    shown = sorted(weight, key=lambda key: -weight[key])[:most]
+    figure, axes = plt.subplots(figsize=(7.4, 3.6))
+    columns = ((own, GREY, "the target alone"), (law, BLUE, audit.name))
+    for offset, (masses, colour, label) in zip((-0.2, 0.2), columns, strict=True):
+        heights = [masses.get(key, 0.0) for key in shown]
+        axes.bar([x + offset for x in range(len(shown))], heights, 0.38, color=colour, label=label)
+    axes.set_xticks(
+        range(len(shown)), [" ".join(map(str, key)) or "(nothing)" for key in shown], fontsize=8
+    )
+    axes.tick_params(axis="x", rotation=35)
+    axes.set_ylabel("probability")
+    axes.legend(frameon=False, fontsize=9)
+    hidden = len(weight) - len(shown)
+    more = f"; {hidden} more sequences not shown" if hidden else ""
+    verdict = f"{audit.verdict}, L1 {small_number(audit.l1_error)}"
+    return finish(figure, "theory", f"{verdict}; {EXACT}{more}")
+
+
+def gallery(audits: GalleryAudit) -> Figure:
+    """How far each decoder's law is from the target's, on a logarithmic axis."""
+    found = [(member, audit) for member, audit in audits.audits if audit.l1_error is not None]
+    found.sort(key=lambda pair: (not pair[0].honest, pair[1].l1_error))
+    figure, axes = plt.subplots(figsize=(7.0, 0.7 + 0.19 * len(found)))
+    for place, (member, audit) in enumerate(found):
+        error = max(audit.l1_error or 0.0, FLOOR)
+        colour = GREEN if member.honest else RED
+        axes.plot([FLOOR, error], [place, place], color=colour, linewidth=1, alpha=0.5)
+        axes.plot(error, place, "o" if member.honest else "D", color=colour, markersize=4.5)
+    axes.set_yticks(range(len(found)), [member.name for member, _ in found], fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlim(FLOOR / 2, 4)
+    tolerance = 2.0 * found[0][1].tolerance  # of a total variation, which is half of an L1
+    axes.axvline(tolerance, color=GREY, linestyle=":", linewidth=1)
+    axes.text(tolerance, len(found) - 0.3, " put down to rounding, up to here", fontsize=8, color=GREY)
+    axes.set_xlabel("L1 distance between the decoder's law and the target's")
+    axes.legend(
+        handles=[Patch(color=GREEN, label="honest"), Patch(color=RED, label="one fault")],
+        frameon=False,
+        fontsize=9,
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncols=2,
+    )
+    without = len(audits.audits) - len(found)
+    return finish(figure, "theory", f"{EXACT}; {without} more rogues have no law to measure")
+
+
+def alpha_along(audit: PositionsAudit, text: int = 0) -> Figure:
+    """Alpha at each position of a text: where does the draft fail?
+
+    Args:
+        audit: of some texts.
+        text: which of them.
+    """
+    positions = audit.texts[text]
+    lines = [positions[i : i + PER_LINE] for i in range(0, len(positions), PER_LINE)]
+    figure, grid = plt.subplots(
+        len(lines), 1, figsize=(9.5, 1.75 * len(lines)), squeeze=False, sharey=True
+    )
+    for axes, line in zip(grid[:, 0], lines, strict=True):
+        _alpha_line(axes, line)
+    figure.supylabel("alpha", fontsize=10)
+    handles = [
+        Patch(color=BLUE, label="the draft's chance to be kept"),
+        Patch(facecolor="#EEEEEE", label="nothing proposed"),
+    ]
+    figure.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(0.05, 1.0),
+        ncols=2,
+        frameon=False,
+        fontsize=9,
+    )
+    made = audit.provenance
+    note = f"target {made['target']}, drafter {made['drafter']}, {made['dtype']}, {made['date'][:10]}"
+    return finish(figure, "measured", note)
+
+
+def _alpha_line(axes: Axes, line: tuple[AuditedPosition, ...]) -> None:
+    for place, position in enumerate(line):
+        if position.alpha is None:
+            axes.bar(place, 1.0, 0.8, color="#EEEEEE")
+        else:
+            axes.bar(place, position.alpha, 0.8, color=BLUE)
+    labels = [printable(position.text) for position in line]
+    axes.set_xticks(range(len(line)), labels, rotation=45, ha="right", fontsize=8)
+    axes.set_xlim(-0.6, PER_LINE - 0.4)
+    axes.set_ylim(0, 1)
+    axes.set_yticks([0, 1])
