@@ -1,4 +1,4 @@
-"""The command line: ``specdec-lab demo``, ``specdec-lab models`` and the course's commands.
+"""The command line: ``specdec-lab demo``, ``audit``, ``models`` and the course's commands.
 
 torch and transformers take seconds to import, so nothing that needs them is imported before the
 arguments are known to be good.
@@ -14,8 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specdec_lab import __version__
+from specdec_lab.audit_cli import add_audit
 from specdec_lab.course.commands import add_commands
-from specdec_lab.parsing import Commands, OneLineParser
+from specdec_lab.parsing import (
+    Commands,
+    OneLineParser,
+    add_drafter_options,
+    add_model_options,
+    refuse_drafter_options_without_effect,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_demo(commands)
+    add_audit(commands)
     _add_models(commands)
     add_commands(commands)
     return parser
@@ -78,22 +87,15 @@ def _add_demo(commands: Commands) -> None:
     demo.add_argument("--prompt", metavar="T", help=f'the text to continue ("{DEFAULT_PROMPT}")')
     demo.add_argument("--chat", action="store_true", help="put the prompt as a user's chat turn")
     demo.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    models = demo.add_argument_group("models")
-    models.add_argument("--target", metavar="M", help='hub name, folder or "embedded" (embedded)')
-    models.add_argument("--draft", metavar="M", help="the same, for the draft model (none)")
-    models.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help="(by device)")
-    models.add_argument("--device", metavar="D", help="cpu, cuda, cuda:1 (a GPU if there is one)")
-    drafting = demo.add_argument_group("drafting")
-    drafting.add_argument("--drafter", choices=DRAFTERS, help="(model with --draft, else ngram)")
-    drafting.add_argument("--gamma", type=_count, metavar="N", help="draft length (the drafter's)")
-    drafting.add_argument("--layers", type=_count, metavar="N", help="layerskip: layers to run (2/3)")
-    drafting.add_argument("--noise", type=float, metavar="X", help="corrupted: share of noise (0.3)")
+    add_model_options(demo)
+    drafting = add_drafter_options(demo, DRAFTERS, "model with --draft, else ngram")
+    drafting.add_argument("--gamma", type=whole_number, metavar="N", help="draft length (by drafter)")
     sampling = demo.add_argument_group("sampling")
     sampling.add_argument("--temperature", type=float, default=0.0, metavar="T", help="(0: greedy)")
     sampling.add_argument("--top-p", type=float, metavar="P", help="keep the likeliest mass P")
     sampling.add_argument("--top-k", type=int, metavar="K", help="keep the K likeliest tokens")
-    sampling.add_argument("--seed", type=_count, metavar="S", help="repeat a sampled run exactly")
-    sampling.add_argument("--max-new-tokens", type=_count, metavar="N", help="(64)")
+    sampling.add_argument("--seed", type=whole_number, metavar="S", help="repeat a sampled run exactly")
+    sampling.add_argument("--max-new-tokens", type=whole_number, metavar="N", help="(64)")
 
 
 def _add_models(commands: Commands) -> None:
@@ -111,16 +113,6 @@ def _add_models(commands: Commands) -> None:
     verify.set_defaults(run=_run_verify)
     for action in (fetch, path, verify):
         action.add_argument("name", nargs="?", default="embedded", help="(embedded)")
-
-
-def _count(text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = -1
-    if not 0 <= value < 2**63:
-        raise argparse.ArgumentTypeError(f"got {text!r}, expected a whole number of 0 or more")
-    return value
 
 
 def _run_demo(options: argparse.Namespace) -> int:
@@ -177,13 +169,7 @@ def _run_demo(options: argparse.Namespace) -> int:
 
 def _refuse_options_without_effect(options: argparse.Namespace) -> None:
     """A user who gives an option expects it to do something."""
-    if options.drafter == "model" and options.draft is None:
-        raise ValueError("--drafter model: expected a draft model, given with --draft")
-    if options.prompt == "":
-        raise ValueError("--prompt: got an empty text, expected at least one token")
-    for name, drafter in (("layers", "layerskip"), ("noise", "corrupted")):
-        if getattr(options, name) is not None and options.drafter != drafter:
-            raise ValueError(f"--{name}: expected --drafter {drafter}, which alone uses it")
+    refuse_drafter_options_without_effect(options)
     for name in ("top_p", "top_k"):
         if getattr(options, name) is not None and options.temperature == 0.0:
             flag = "--" + name.replace("_", "-")

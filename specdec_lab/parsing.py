@@ -1,8 +1,9 @@
-"""The command line's parser, shared by its parts."""
+"""The command line's parser, and the arguments that several commands share."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import NoReturn, TypeAlias
 
 
@@ -14,3 +15,49 @@ class OneLineParser(argparse.ArgumentParser):
 
 
 Commands: TypeAlias = "argparse._SubParsersAction[OneLineParser]"
+
+
+def whole_number(text: str) -> int:
+    """An argument's text as a whole number of 0 or more."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < 2**63:
+        raise argparse.ArgumentTypeError(f"got {text!r}, expected a whole number of 0 or more")
+    return value
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """Which models to load: ``--target``, ``--draft``, ``--dtype``, ``--device``."""
+    models = parser.add_argument_group("models")
+    models.add_argument("--target", metavar="M", help='hub name, folder or "embedded" (embedded)')
+    models.add_argument("--draft", metavar="M", help="the same, for the draft model (none)")
+    models.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help="(by device)")
+    models.add_argument("--device", metavar="D", help="cpu, cuda, cuda:1 (a GPU if there is one)")
+
+
+def add_drafter_options(
+    parser: argparse.ArgumentParser, drafters: Sequence[str], default: str
+) -> argparse._ArgumentGroup:
+    """Who drafts: ``--drafter``, ``--layers``, ``--noise``; the group, to add more to."""
+    drafting = parser.add_argument_group("drafting")
+    drafting.add_argument("--drafter", choices=drafters, help=f"({default})")
+    drafting.add_argument("--layers", type=whole_number, metavar="N", help="layerskip: layers (2/3)")
+    drafting.add_argument("--noise", type=float, metavar="X", help="corrupted: share of noise (0.3)")
+    return drafting
+
+
+def refuse_drafter_options_without_effect(options: argparse.Namespace) -> None:
+    """Complain about an option that the chosen drafter does not use.
+
+    Raises:
+        ValueError: names the option.
+    """
+    if options.drafter == "model" and options.draft is None:
+        raise ValueError("--drafter model: expected a draft model, given with --draft")
+    for name, drafter in (("layers", "layerskip"), ("noise", "corrupted")):
+        if getattr(options, name) is not None and options.drafter != drafter:
+            raise ValueError(f"--{name}: expected --drafter {drafter}, which alone uses it")
+    if options.prompt == "":
+        raise ValueError("--prompt: got an empty text, expected at least one token")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -50,12 +51,15 @@ class Sheet:
     text_columns: tuple[int, ...] = (0,)
 
     def __rich__(self) -> Group:
-        table = Table(title=self.title, title_justify="left", title_style="bold", expand=False)
+        title = Text(self.title, "bold")
+        if not self.rows:
+            return Group(title, *map(_rich, self.notes))
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
         for index, column in enumerate(self.columns):
             table.add_column(column, justify="left" if index in self.text_columns else "right")
         for row in self.rows:
             table.add_row(*map(_rich, row))
-        return Group(*([table] if self.rows else [Text(self.title, "bold")]), *map(_rich, self.notes))
+        return Group(title, table, *map(_rich, self.notes))
 
     def _repr_html_(self) -> str:
         head = "".join(self._cell("th", index, name) for index, name in enumerate(self.columns))

@@ -132,6 +132,12 @@ class AssistedAudit:
     generate: DecoderAudit
     samples: SampleAudit[tuple[int, ...]]
 
+    @property
+    def exact(self) -> bool:
+        """Whether transformers is cleared in its exact setting, and condemned in its lossy one."""
+        cleared = self.step.verdict == self.generate.verdict == "exact" and self.samples.found_nothing
+        return cleared and self.relaxed_step.verdict == "not exact"
+
     def to_json(self) -> dict[str, Any]:
         """The verdicts and the numbers behind them, for machines."""
         return {

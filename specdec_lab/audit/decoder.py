@@ -115,6 +115,8 @@ class DecoderAudit:
             return "every output begins with the prompt, expected only what is new"
         if overlong > self.tolerance:
             return f"emits more than the {longest} tokens asked for, with probability {overlong:.3g}"
+        if not self.output.choices:
+            return f"it asked the chooser nothing, so it always emits {list(next(iter(self.law)))}"
         tokens = max(self.differences, key=lambda key: abs(self.differences[key]))
         return (
             f"{list(tokens)} comes with probability {self.law.get(tokens, 0.0):.6f} instead of "
@@ -253,4 +255,4 @@ def small_number(value: float | None) -> str:
     """An error in two digits; "0" only if it is exactly 0, "-" if there is none."""
     if value is None:
         return "-"
-    return f"{value:.1e}" if value else "0"
+    return f"{value:.2g}"

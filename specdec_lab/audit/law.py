@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import sys
 import time
 import traceback
 from collections import defaultdict
@@ -40,6 +41,10 @@ Fault = Literal[
 PRUNE_BELOW = 1e-15
 MAX_PATHS = 50_000
 SECONDS_PER_PATH = 10.0
+PROBES = 40
+"""Random paths from which the number of all is estimated."""
+WORTH_A_WORD = 5.0
+"""Seconds from which on a walk is announced."""
 WATCHED_PATHS = 8
 """The likeliest paths are walked a second time, under a slow watch for hidden randomness."""
 
@@ -279,6 +284,10 @@ def _bar(runner: _Runner, max_paths: int, progress: bool) -> tqdm[NoReturn]:
     """A progress bar over the paths; how many there are is estimated from a few."""
     total = None
     if progress:
-        expected = estimate_paths(runner.run)
+        started = time.perf_counter()
+        expected = estimate_paths(runner.run, PROBES)
+        seconds = expected * (time.perf_counter() - started) / PROBES
+        if seconds > WORTH_A_WORD and isfinite(expected):
+            tqdm.write(f"about {expected:,.0f} paths to walk, about {seconds:.0f} s", file=sys.stderr)
         total = round(min(expected, max_paths)) if isfinite(expected) else None
     return tqdm(total=total, desc="paths (estimated)", disable=not progress, leave=False)

@@ -86,6 +86,11 @@ class PositionsAudit:
         """The largest error with the rounding of decoding itself."""
         return max((position.l1_error_decoding for position in self.judged), default=0.0)
 
+    @property
+    def exact(self) -> bool:
+        """Whether p is restored at every position, up to the rounding of float64."""
+        return self.l1_error <= ROUNDING
+
     def to_json(self) -> dict[str, Any]:
         """Every position, for machines."""
         return {
@@ -115,7 +120,7 @@ class PositionsAudit:
                 f"{small_number(self.l1_error_decoding)} with the rounding of decoding itself",
                 "good",
             )
-            if self.l1_error <= ROUNDING
+            if self.exact
             else Toned(f"p is NOT restored: L1 {small_number(self.l1_error)}", "bad"),
             f"alpha is {_number(self.alpha)} on average over {len(self.judged)} positions"
             + (f"; at {silent} more the drafter proposed nothing" if silent else ""),

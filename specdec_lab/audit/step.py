@@ -108,6 +108,19 @@ class StepAudit:
         """Whether the numbers are fractions."""
         return isinstance(self.p[0], Fraction)
 
+    def to_json(self) -> dict[str, Any]:
+        """The numbers as floats, for machines."""
+        columns = ("p", "q", "acceptance", "residual", "accepted_mass", "restored_mass", "final_mass")
+        return {
+            "labels": list(self.labels),
+            **{
+                name: [None if x is None else float(x) for x in getattr(self, name)] for name in columns
+            },
+            "alpha": float(self.alpha),
+            "rejection_mass": float(self.rejection_mass),
+            "l1_error": float(self.l1_error),
+        }
+
     def __rich__(self) -> object:
         return self.sheet().__rich__()
 
@@ -209,6 +222,10 @@ def _numbers(name: str, row: Sequence[Number] | Tensor) -> list[Number]:
             f"{float(min(values)):.6g}, expected a distribution: a sum of 1 and nothing negative"
         )
     return values
+
+
+def _float(value: Number) -> float | None:
+    return None if value is None else float(value)
 
 
 def _decimal(value: Number) -> str:

@@ -52,9 +52,8 @@ def audit_decoder(audit: DecoderAudit, most: int = 12) -> Figure:
     """
     if audit.fault:
         raise ValueError(f"audit: got a decoder with no law ({audit.fault}), expected one to draw")
-    weight = {
-        key: max(audit.law.get(key, 0.0), audit.target.get(key, 0.0)) for key in audit.differences
-    }
+    law, own = audit.law, audit.target
+    weight = {key: max(law.get(key, 0.0), own.get(key, 0.0)) for key in audit.differences}
     shown = sorted(weight, key=lambda key: -weight[key])[:most]
     figure, axes = plt.subplots(figsize=(7.4, 3.6))
     columns = ((own, GREY, "the target alone"), (law, BLUE, audit.name))
@@ -89,7 +88,7 @@ def gallery(audits: GalleryAudit) -> Figure:
     axes.set_xlim(FLOOR / 2, 4)
     tolerance = 2.0 * found[0][1].tolerance  # of a total variation, which is half of an L1
     axes.axvline(tolerance, color=GREY, linestyle=":", linewidth=1)
-    axes.text(tolerance, len(found) - 0.3, " put down to rounding, up to here", fontsize=8, color=GREY)
+    axes.text(tolerance, 5, "put down to rounding  ", ha="right", fontsize=8, color=GREY)
     axes.set_xlabel("L1 distance between the decoder's law and the target's")
     axes.legend(
         handles=[Patch(color=GREEN, label="honest"), Patch(color=RED, label="one fault")],

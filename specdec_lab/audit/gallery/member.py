@@ -71,6 +71,7 @@ def loop(
     verifier: Verifier = verify_by_sampling,
     sampling: Sampling = PLAIN,
     end_ids: Sequence[int] = (),
+    gamma: int = GAMMA,
 ) -> DraftedDecoder:
     """The library's own loop with another drafter, verifier or sampling put into it."""
 
@@ -82,7 +83,7 @@ def loop(
             make_drafter(draft),
             prompt,
             max_new_tokens=length,
-            gamma=GAMMA,
+            gamma=gamma,
             sampling=sampling,
             chooser=chooser,
             stop=StopRule(end_ids),
