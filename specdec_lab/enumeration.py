@@ -137,7 +137,8 @@ class EnumeratingChooser(Chooser):
         mass = self.probability * answers.get(answer, 0.0)
         # The same answers must lead to the same questions, bit for bit: nothing but the chooser may
         # make a difference between two runs.
-        if on_stem and depth + 1 == len(self._stem.answers) and mass != self._stem.probability:
+        whole_stem = on_stem and depth + 1 == len(self._stem.answers)
+        if answer not in answers or (whole_stem and mass != self._stem.probability):
             self._not_repeatable()
         self.probability = mass
         self.choices.append(Choice(question, answer, answers[answer]))

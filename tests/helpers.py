@@ -7,8 +7,8 @@ import torch
 
 from specdec_lab.decoding import autoregressive, speculative
 from specdec_lab.drafters import Drafter
-from specdec_lab.language_model import CausalLM, HFCausalLM
 from specdec_lab.enumeration import enumerate_outcomes
+from specdec_lab.language_model import CausalLM, HFCausalLM
 from specdec_lab.randomness import Chooser, SeededChooser
 from specdec_lab.records import Draft, Round
 

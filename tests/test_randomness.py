@@ -1,15 +1,15 @@
-"""The choosers: strict acceptance, no impossible token, and enumeration that adds up to one."""
+"""The seeded chooser: strict acceptance, and no impossible token."""
 
 import math
 
 import pytest
 import torch
-from helpers import law_of
+from helpers import Rows, draft
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdec_lab.enumeration import enumerate_outcomes
 from specdec_lab.randomness import SeededChooser, invert_cdf
+from specdec_lab.verification import verify_by_sampling
 
 JUST_BELOW_ONE = math.nextafter(1.0, 0.0)
 
@@ -63,22 +63,17 @@ def test_a_seeded_chooser_hits_its_probabilities():
     assert (shares - row).abs().max() < 0.0225
 
 
-def test_enumeration_walks_every_path_once():
-    def run(chooser):
-        first = chooser.sample(torch.tensor([0.5, 0.0, 0.5]))
-        if first == 0:
-            return (first, chooser.accept(0.25))
-        return (first, chooser.sample(torch.tensor([0.1, 0.2, 0.7])))
+class LooseChooser(SeededChooser):
+    """The fault that no enumeration can see, since it lies below the question: ``u <= ratio``."""
 
-    outcomes = dict(enumerate_outcomes(run))
-    assert outcomes == pytest.approx(
-        {(0, True): 0.125, (0, False): 0.375, (2, 0): 0.05, (2, 1): 0.1, (2, 2): 0.35}, abs=1e-7
-    )
+    def accept(self, probability):
+        return self.uniform() <= probability
 
 
-def test_enumeration_skips_impossible_answers():
-    assert law_of(lambda chooser: [chooser.accept(1.0), chooser.accept(0.0)]) == {(True, False): 1.0}
-
-
-def test_a_run_without_choices_has_one_path():
-    assert list(enumerate_outcomes(lambda _: "done")) == [("done", 1.0)]
+def test_a_loose_comparison_accepts_what_is_impossible_and_the_strict_one_does_not(monkeypatch):
+    # A uniform of exactly 0 comes once in 2^53 draws; it must not let through a token with p = 0.
+    for chooser, accepted in ((LooseChooser(0), True), (SeededChooser(0), False)):
+        monkeypatch.setattr(chooser, "uniform", lambda: 0.0)
+        rows = Rows([0.0, 1.0], [0.5, 0.5])
+        verdict = verify_by_sampling(rows, draft([0], [1.0, 0.0]), chooser)
+        assert verdict.positions[0].accepted is accepted

@@ -67,14 +67,14 @@ class DrivenRandomness(TorchFunctionMode):
         return torch.tensor([0.0 if keep else 1.0 for keep in kept]).reshape(chances.shape)
 
 
-def assisted_decoder(target: PreTrainedModel, draft: PreTrainedModel) -> Decoder:
-    """``target.generate(assistant_model=draft)`` in the form that the audit takes, driven."""
+def assisted_decoder(target: PreTrainedModel, draft: PreTrainedModel, **options: Any) -> Decoder:
+    """``target.generate(assistant_model=draft, **options)`` as the audit takes it, driven."""
 
     def transformers_generate(
         _: CausalLM, prompt: Sequence[int], length: int, chooser: Chooser
     ) -> list[int]:
-        with DrivenRandomness(chooser):
-            return _generate(target, draft, prompt, length)
+        with DrivenRandomness(chooser), _quiet():
+            return _generate(target, draft, prompt, length, **options)
 
     return transformers_generate
 
@@ -236,20 +236,23 @@ def tiny_pair() -> tuple[PreTrainedModel, PreTrainedModel]:
 
 
 def _generate(
-    target: PreTrainedModel, draft: PreTrainedModel, prompt: Sequence[int], length: int
+    target: PreTrainedModel,
+    draft: PreTrainedModel,
+    prompt: Sequence[int],
+    length: int,
+    **options: Any,
 ) -> list[int]:
-    """What ``generate`` draws at temperature 1 with nothing truncated: the new tokens."""
+    """The new tokens that ``generate`` draws, at temperature 1 with nothing truncated by default."""
     output = target.generate(  # type: ignore[operator]
         torch.tensor([list(prompt)]),
         attention_mask=torch.ones(1, len(prompt), dtype=torch.long),
         assistant_model=draft,
         do_sample=True,
-        temperature=1.0,
-        top_k=0,
-        top_p=1.0,
         max_new_tokens=length,
+        **{"temperature": 1.0, "top_k": 0, "top_p": 1.0, **options},
     )
-    return output[0, len(prompt) :].tolist()
+    tokens: list[int] = output[0, len(prompt) :].tolist()
+    return tokens
 
 
 @contextmanager

@@ -174,11 +174,10 @@ class DecoderAudit:
             f"L1 {small_number(self.l1_error)} over {len(self.differences)} sequences; "
             f"{out.paths:,} paths in {out.seconds:.1f} s ({rate:,.0f} a second)"
         )
-        if out.pruned + out.unwalked > 0.0:
-            yield (
-                f"not walked: {out.unwalked:.1e} of the probability, for want of budget, and "
-                f"{out.pruned:.1e}, on paths too unlikely to follow"
-            )
+        if out.unwalked > 0.0:
+            yield f"{out.unwalked:.1e} of the probability was left for want of budget"
+        if out.pruned > 0.0:
+            yield f"{out.pruned:.1e} of the probability lies on paths too unlikely to follow"
         yield (
             f"{out.block_efficiency:.2f} tokens per target forward, in exact expectation "
             "(includes the bonus; 1 is plain decoding)"

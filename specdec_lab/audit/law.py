@@ -288,6 +288,7 @@ def _bar(runner: _Runner, max_paths: int, progress: bool) -> tqdm[NoReturn]:
         expected = estimate_paths(runner.run, PROBES)
         seconds = expected * (time.perf_counter() - started) / PROBES
         if seconds > WORTH_A_WORD and isfinite(expected):
-            tqdm.write(f"about {expected:,.0f} paths to walk, about {seconds:.0f} s", file=sys.stderr)
+            over = f"; the budget is {max_paths:,} of them" if expected > max_paths else ""
+            tqdm.write(f"about {expected:,.0f} paths, about {seconds:.0f} s{over}", file=sys.stderr)
         total = round(min(expected, max_paths)) if isfinite(expected) else None
     return tqdm(total=total, desc="paths (estimated)", disable=not progress, leave=False)

@@ -178,7 +178,9 @@ def audit_positions(
     decode = decoder(tokenizer) if tokenizer is not None else None
     texts, shown = [], []
     given = list(prompts)
-    with tqdm(total=len(given) * max_new_tokens, desc="positions", disable=not progress) as bar:
+    with tqdm(
+        total=len(given) * max_new_tokens, desc="positions", disable=not progress, leave=False
+    ) as bar:
         for number, prompt in enumerate(given):
             tokens = encode(tokenizer, prompt, chat)
             walk = _Walk(target, drafter, chosen, SeededChooser(seed + number), decode)

@@ -76,7 +76,7 @@ def gallery(audits: GalleryAudit) -> Figure:
     """How far each decoder's law is from the target's, on a logarithmic axis."""
     found = [(member, audit) for member, audit in audits.audits if audit.l1_error is not None]
     found.sort(key=lambda pair: (not pair[0].honest, pair[1].l1_error))
-    figure, axes = plt.subplots(figsize=(7.0, 0.7 + 0.19 * len(found)))
+    figure, axes = plt.subplots(figsize=(7.0, 1.6 + 0.19 * len(found)))
     for place, (member, audit) in enumerate(found):
         error = max(audit.l1_error or 0.0, FLOOR)
         colour = GREEN if member.honest else RED
@@ -88,7 +88,10 @@ def gallery(audits: GalleryAudit) -> Figure:
     axes.set_xlim(FLOOR / 2, 4)
     tolerance = 2.0 * found[0][1].tolerance  # of a total variation, which is half of an L1
     axes.axvline(tolerance, color=GREY, linestyle=":", linewidth=1)
-    axes.text(tolerance, 5, "put down to rounding  ", ha="right", fontsize=8, color=GREY)
+    axes.text(
+        tolerance, 0.97, "put down to rounding  ",
+        transform=axes.get_xaxis_transform(), ha="right", va="top", fontsize=8, color=GREY,
+    )  # fmt: skip
     axes.set_xlabel("L1 distance between the decoder's law and the target's")
     axes.legend(
         handles=[Patch(color=GREEN, label="honest"), Patch(color=RED, label="one fault")],

@@ -31,7 +31,8 @@ from specdec_lab.verification import Verdict, Verifier
 def inverted_ratio(p: TargetRows, draft: Draft, i: int) -> float:
     """The two letters mixed up."""
     token = draft.tokens[i]
-    return min(1.0, float(draft.q[i][token]) / float(p[i][token]))
+    p_of_token, q_of_token = float(p[i][token]), float(draft.q[i][token])
+    return min(1.0, q_of_token / p_of_token) if p_of_token > 0.0 else 1.0
 
 
 def target_probability(p: TargetRows, draft: Draft, i: int) -> float:
