@@ -1,16 +1,17 @@
 """Small models and small tools that several tests use."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
+from specdec_lab.audit import Decoder
 from specdec_lab.decoding import autoregressive, speculative
-from specdec_lab.drafters import Drafter
 from specdec_lab.enumeration import enumerate_outcomes
-from specdec_lab.language_model import CausalLM, HFCausalLM
+from specdec_lab.language_model import HFCausalLM
 from specdec_lab.randomness import Chooser, SeededChooser
 from specdec_lab.records import Draft, Round
+from specdec_lab.sampling import Sampling
 
 Law = dict[tuple[int, ...], float]
 
@@ -101,19 +102,37 @@ def distance(one: Law, other: Law) -> float:
     return sum(abs(one.get(key, 0.0) - other.get(key, 0.0)) for key in one | other) / 2
 
 
-def tokens_of(rounds: Sequence[Round]) -> list[int]:
+def tokens_of(rounds: Iterable[Round]) -> list[int]:
     return [token for one in rounds for token in one.tokens]
 
 
-def decoded_law(target: CausalLM, drafter: Drafter | None, prompt: list[int], **options) -> Law:
-    """The exact law of what a decoder emits."""
+def decoder_with(make_drafter, gamma=2, sampling=None, stop=None) -> Decoder:
+    """``speculative()`` in the form that audits take; ``make_drafter(target)`` makes the drafter."""
 
-    def run(chooser: Chooser) -> list[int]:
-        if drafter is None:
-            return tokens_of(list(autoregressive(target, prompt, chooser=chooser, **options)))
-        return tokens_of(list(speculative(target, drafter, prompt, chooser=chooser, **options)))
+    def decode(target, prompt, length, chooser):
+        rounds = speculative(
+            target,
+            make_drafter(target),
+            prompt,
+            max_new_tokens=length,
+            gamma=gamma,
+            sampling=sampling or Sampling(1.0),
+            chooser=chooser,
+            stop=stop,
+        )
+        return tokens_of(rounds)
 
-    return law_of(run)
+    return decode
+
+
+def plain_decoder(sampling=None, stop=None) -> Decoder:
+    """``autoregressive()`` in the same form."""
+
+    def decode(target, prompt, length, chooser):
+        options = {"max_new_tokens": length, "sampling": sampling or Sampling(1.0), "stop": stop}
+        return tokens_of(autoregressive(target, prompt, chooser=chooser, **options))
+
+    return decode
 
 
 def byte_decode(tokens: list[int]) -> str:

@@ -4,60 +4,24 @@ import random
 
 import pytest
 import torch
-from helpers import law_of, tiny_lm
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from helpers import decoder_with, law_of, plain_decoder
 
 from specdec_lab.audit import DecoderFault, audit_decoder, output_law, target_law
 from specdec_lab.audit.decoder import path_text
 from specdec_lab.audit.gallery.member import PLAIN, judged_by, loop, with_draft
 from specdec_lab.audit.gallery.rules import from_the_target
 from specdec_lab.audit.own import audit_cases, audit_own_decoder
-from specdec_lab.decoding import autoregressive, speculative
+from specdec_lab.decoding import autoregressive
 from specdec_lab.drafters import (
-    CorruptedDrafter,
-    LayerSkipDrafter,
     ModelDrafter,
-    NGramDrafter,
-    ScriptedDrafter,
 )
 from specdec_lab.enumeration import Choice
 from specdec_lab.language_model import RandomLM, TableLM
 from specdec_lab.randomness import SeededChooser
 from specdec_lab.sampling import Sampling
-from specdec_lab.stopping import StopRule
 
 VOCAB = 3
 PROMPT = [0, 1]
-
-
-def decoder_with(make_drafter, gamma=2, sampling=PLAIN, stop=None):
-    """``speculative()`` in the form that the audit takes; ``make_drafter(target)``."""
-
-    def decode(target, prompt, length, chooser):
-        rounds = speculative(
-            target,
-            make_drafter(target),
-            prompt,
-            max_new_tokens=length,
-            gamma=gamma,
-            sampling=sampling,
-            chooser=chooser,
-            stop=stop,
-        )
-        return [token for one in rounds for token in one.tokens]
-
-    return decode
-
-
-def plain(sampling=PLAIN, stop=None):
-    def decode(target, prompt, length, chooser):
-        options = {"max_new_tokens": length, "sampling": sampling, "stop": stop}
-        return [
-            t for one in autoregressive(target, prompt, chooser=chooser, **options) for t in one.tokens
-        ]
-
-    return decode
 
 
 # --- by hand ------------------------------------------------------------------------------------
@@ -101,91 +65,7 @@ def test_the_targets_own_law_is_the_product_of_its_rows():
     assert target_law(target, [1], 0) == {(): 1.0}
 
 
-# --- exact, with every drafter and every kind of sampling -----------------------------------------
-
-DRAFT = RandomLM(VOCAB, seed=2)
-DRAFTERS = {
-    "model": lambda target: ModelDrafter(DRAFT),
-    "model, colder": lambda target: ModelDrafter(DRAFT, Sampling(0.5)),
-    "model, greedy": lambda target: ModelDrafter(DRAFT, Sampling(0.0)),
-    "model, top-k": lambda target: ModelDrafter(DRAFT, Sampling(1.0, top_k=2)),
-    "the target's twin": lambda target: ModelDrafter(RandomLM(VOCAB, seed=1)),
-    "n-gram": lambda target: NGramDrafter(VOCAB, longest=2, shortest=1),
-    "corrupted model": lambda target: CorruptedDrafter(ModelDrafter(DRAFT), 0.4),
-    "corrupted n-gram": lambda target: CorruptedDrafter(NGramDrafter(VOCAB), 0.4),
-    "scripted": lambda target: ScriptedDrafter(VOCAB, [2, 0, 0, 1]),
-}
-
-
-@pytest.mark.parametrize("gamma", [0, 1, 2])
-@pytest.mark.parametrize("drafter", DRAFTERS)
-def test_every_drafter_keeps_the_law(drafter, gamma):
-    decoder = decoder_with(DRAFTERS[drafter], gamma)
-    audit = audit_decoder(decoder, RandomLM(VOCAB, seed=1), PROMPT, 3)
-    assert audit.verdict == "exact"
-    assert audit.l1_error < 1e-12
-    assert audit.output.covered == pytest.approx(1.0, abs=1e-12)
-
-
-@pytest.mark.parametrize("gamma", [1, 2])
-def test_layer_skip_keeps_the_law(gamma):
-    target = tiny_lm("gpt2", vocab_size=3)
-    target.model.double()
-    decoder = decoder_with(lambda model: LayerSkipDrafter(model, 1), gamma)
-    audit = audit_decoder(decoder, target, PROMPT, 3)
-    assert audit.verdict == "exact"
-    assert audit.l1_error < 1e-12
-    assert audit.output.paths > 27  # it drafted, and was rejected at times
-
-
-SAMPLINGS = {
-    "plain": Sampling(1.0),
-    "colder": Sampling(0.6),
-    "hotter": Sampling(1.6),
-    "top-k": Sampling(1.0, top_k=2),
-    "top-p": Sampling(0.9, top_p=0.75),
-    "min-p": Sampling(1.0, min_p=0.4),
-    "greedy": Sampling(0.0),
-}
-
-
-@pytest.mark.parametrize("sampling", SAMPLINGS)
-def test_every_sampling_keeps_the_law(sampling):
-    chosen = SAMPLINGS[sampling]
-    for decoder in (decoder_with(DRAFTERS["model"], 2, chosen), plain(chosen)):
-        audit = audit_decoder(decoder, RandomLM(VOCAB, seed=1), PROMPT, 3, sampling=chosen)
-        assert audit.verdict == "exact"
-        assert audit.l1_error < 1e-12
-
-
-@pytest.mark.parametrize("length", [0, 1, 2, 4])
-def test_budgets_and_end_tokens_keep_the_law(length):
-    stop = StopRule([2])
-    for decoder in (decoder_with(DRAFTERS["model"], 3, stop=stop), plain(stop=stop)):
-        audit = audit_decoder(decoder, RandomLM(VOCAB, seed=1), PROMPT, length, end_ids=[2])
-        assert audit.verdict == "exact"
-        assert audit.l1_error < 1e-12
-
-
-@settings(max_examples=40)
-@given(st.data(), st.integers(2, 6), st.integers(1, 2), st.sampled_from([0.4, 1.0, 2.5]))
-def test_any_two_models_keep_the_law(data, vocab, gamma, temperature):
-    weight = st.sampled_from([0.0, 1.0, 1.0, 3.0, 1e-8])
-    row = st.lists(weight, min_size=vocab, max_size=vocab).filter(any)
-    table = st.tuples(row, row, row).map(
-        lambda rows: TableLM(
-            {
-                context: [x / sum(r) for x in r]
-                for context, r in zip([(), (0,), (1,)], rows, strict=True)
-            }
-        )
-    )
-    target, draft = data.draw(table), data.draw(table)
-    sampling = Sampling(temperature)
-    decoder = decoder_with(lambda _: ModelDrafter(draft), gamma, sampling)
-    audit = audit_decoder(decoder, target, PROMPT, 2, sampling=sampling)
-    assert audit.verdict == "exact"
-    assert audit.l1_error < 1e-12
+MODEL = decoder_with(lambda _: ModelDrafter(RandomLM(VOCAB, seed=2)))
 
 
 def test_the_librarys_own_audit():
@@ -200,7 +80,7 @@ def test_the_librarys_own_audit():
 
 def test_a_budget_leaves_an_honest_decoder_undecided():
     target = RandomLM(VOCAB, seed=1)
-    audit = audit_decoder(decoder_with(DRAFTERS["model"]), target, PROMPT, 3, max_paths=20)
+    audit = audit_decoder(MODEL, target, PROMPT, 3, max_paths=20)
     assert audit.verdict == "undecided"
     assert audit.output.paths == 20
     assert audit.output.covered + audit.output.unwalked == pytest.approx(1.0, abs=1e-12)
@@ -222,7 +102,7 @@ def test_a_budget_does_not_save_a_rogue():
 
 def test_pruned_mass_is_reported_and_counts_as_missing():
     target = RandomLM(VOCAB, seed=1)
-    audit = audit_decoder(decoder_with(DRAFTERS["model"]), target, PROMPT, 3, prune_below=1e-3)
+    audit = audit_decoder(MODEL, target, PROMPT, 3, prune_below=1e-3)
     assert audit.output.pruned > 1e-3
     assert audit.verdict == "undecided"
     assert audit.total_variation[1] == pytest.approx(audit.output.pruned, abs=1e-9)
@@ -308,13 +188,13 @@ def test_token_ids_of_every_kind_are_taken():
     target = RandomLM(VOCAB, seed=1)
 
     def as_tensor(target, prompt, length, chooser):
-        return torch.tensor(plain()(target, prompt, length, chooser))
+        return torch.tensor(plain_decoder()(target, prompt, length, chooser))
 
     def as_array(target, prompt, length, chooser):
         return as_tensor(target, prompt, length, chooser).numpy()
 
     def one_by_one(target, prompt, length, chooser):
-        yield from plain()(target, prompt, length, chooser)
+        yield from plain_decoder()(target, prompt, length, chooser)
 
     for decoder in (as_tensor, as_array, one_by_one):
         assert audit_decoder(decoder, target, PROMPT, 2).verdict == "exact"
@@ -322,7 +202,7 @@ def test_token_ids_of_every_kind_are_taken():
 
 def test_an_output_with_the_prompt_in_front_is_told_so():
     def decode(target, prompt, length, chooser):
-        return prompt + plain()(target, prompt, length, chooser)
+        return prompt + plain_decoder()(target, prompt, length, chooser)
 
     audit = audit_decoder(decode, RandomLM(VOCAB, seed=1), PROMPT, 2)
     assert audit.verdict == "not exact"
@@ -330,7 +210,7 @@ def test_an_output_with_the_prompt_in_front_is_told_so():
 
 
 def test_a_decoder_that_draws_nothing_is_told_so():
-    audit = audit_decoder(plain(Sampling(0.0)), RandomLM(VOCAB, seed=1), PROMPT, 2)
+    audit = audit_decoder(plain_decoder(Sampling(0.0)), RandomLM(VOCAB, seed=1), PROMPT, 2)
     assert audit.verdict == "not exact"
     assert "asked the chooser nothing" in audit.reason
 
@@ -339,7 +219,7 @@ def test_the_audit_leaves_the_global_generators_alone():
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    audit_decoder(plain(), RandomLM(VOCAB, seed=1), PROMPT, 2)
+    audit_decoder(plain_decoder(), RandomLM(VOCAB, seed=1), PROMPT, 2)
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -377,7 +257,7 @@ def test_a_random_model_is_the_same_everywhere_and_may_have_impossible_tokens():
 def test_the_law_is_the_one_that_sampling_follows():
     # 4,000 samples against the enumerated law; an exact pair fails with a probability below 1e-9 per
     # sequence (Hoeffding: 2 exp(-2 * 4000 * 0.052^2) = 8e-10). The seed is fixed besides.
-    target, decoder = RandomLM(VOCAB, seed=1), decoder_with(DRAFTERS["model"])
+    target, decoder = RandomLM(VOCAB, seed=1), MODEL
     law = output_law(decoder, target, PROMPT, 2).law
     chooser = SeededChooser(0)
     drawn = [tuple(decoder(target, PROMPT, 2, chooser)) for _ in range(4000)]
@@ -386,7 +266,7 @@ def test_the_law_is_the_one_that_sampling_follows():
 
 
 def test_the_old_enumeration_and_the_audit_agree():
-    target, decoder = RandomLM(VOCAB, seed=1), decoder_with(DRAFTERS["model"])
+    target, decoder = RandomLM(VOCAB, seed=1), MODEL
     assert law_of(lambda chooser: decoder(target, PROMPT, 2, chooser)) == pytest.approx(
         output_law(decoder, target, PROMPT, 2).law
     )

@@ -73,9 +73,20 @@ def audit_cases(
 
 
 def audit_own_decoder(
-    vocab: int = 3, length: int = 4, gamma: int = 3, progress: bool = False
+    vocab: int = 3,
+    length: int = 4,
+    gamma: int = 3,
+    *,
+    max_paths: int = MAX_PATHS,
+    progress: bool = False,
 ) -> DecoderAudit:
     """The audit of ``speculative()`` with a draft model: the very code that decodes real models."""
-    name = f"speculative(), {length} tokens, gamma {gamma}"
-    decoder = with_draft(loop(gamma=gamma), RandomLM(vocab, seed=1001))
-    return audit_decoder(decoder, RandomLM(vocab, seed=1), PROMPT, length, name=name, progress=progress)
+    return audit_decoder(
+        with_draft(loop(gamma=gamma), RandomLM(vocab, seed=1001)),
+        RandomLM(vocab, seed=1),
+        PROMPT,
+        length,
+        name=f"speculative(), {length} tokens, gamma {gamma}",
+        max_paths=max_paths,
+        progress=progress,
+    )
