@@ -12,13 +12,14 @@ DEV := $(VENV)/.installed-dev
 # JupyterLab refuses to run as root unless told that this is meant (in a container, it is).
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab grade demo test test-quick lint bench capture build release grade-class mutants clean
+.PHONY: help lab grade demo audit test test-quick lint bench capture build release grade-class mutants clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make lab      the course in JupyterLab (LAB_ARGS are passed on, e.g. LAB_ARGS=--no-browser)"
 	@echo "make grade    your points so far, with the reason for each that is missing"
 	@echo "make demo     decode a prompt in the terminal, with and without speculation"
+	@echo "make audit    prove it exact, and see the rogues condemned (10 seconds)"
 	@echo "make test     all tests, on small models and on the real one"
 	@echo "make clean    remove what the others made here (not your notebooks, not the weights)"
 	@echo "For instructors (docs/instructor.md): make release, make grade-class"
@@ -62,6 +63,9 @@ demo: $(COURSE)
 	@$(BIN)/specdec-lab demo --chat --prompt \
 		"Repeat this text exactly as it is: Heat the oven to 200 degrees. Cut the onions into thin rings and fry them in butter until they are brown."
 
+audit: $(COURSE)
+	@$(BIN)/specdec-lab audit
+
 test: $(DEV)
 	@echo "==> Looking for the model's weights (fetched and converted once, about a minute)"
 	@$(BIN)/specdec-lab models fetch
@@ -82,10 +86,12 @@ bench: $(DEV)
 	@$(BIN)/specdec-lab models fetch
 	@echo "==> Measuring overhead against transformers (about 20 minutes; leave the machine alone)"
 	@$(BIN)/python -m benchmarks.overhead
+	@echo "==> Measuring what an exhaustive audit costs (about 4 minutes)"
+	@$(BIN)/python -m benchmarks.audit
 
 capture: $(COURSE)
 	@$(BIN)/specdec-lab models fetch
-	@echo "==> Drawing the README's picture from a run of the demo (half a minute)"
+	@echo "==> Drawing the README's pictures from a run of the demo and of the audit (half a minute)"
 	@$(BIN)/python -m docs.capture
 
 build: $(COURSE)

@@ -40,8 +40,8 @@ def table(results: dict[str, Any]) -> str:
         "|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {run['vocab']} | {run['length']} | {run['gamma']} | {run['paths']:,} | {run['seconds']:.0f} "
-        f"| {run['l1_error']:.0e} |"
+        f"| {run['vocab']} | {run['length']} | {run['gamma']} | {run['paths']:,} "
+        f"| {run['seconds']:.0f} | {run['l1_error']:.0e} |"
         for run in results["runs"]
     ]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The README's picture: what the demo prints, drawn as SVG from a run made now.
+"""The README's pictures, drawn as SVG from runs made now: what the demo prints, and the gallery.
 
 python -m docs.capture
 """
@@ -9,15 +9,18 @@ import io
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 from rich.console import Console
 from rich.text import Text
 
+from specdec_lab import plots
+from specdec_lab.audit import audit_gallery
 from specdec_lab.demo import run_demo
 from specdec_lab.pretrained import load_pair
 from specdec_lab.terminal import RoundPrinter, demo_table
 from specdec_lab.text import decoder
 
-PICTURE = Path(__file__).parent / "demo.svg"
+HERE = Path(__file__).parent
 PROMPT = (
     "Repeat word for word: The river rises in the hills. In spring it floods the meadows, and the "
     "farmers move their sheep to higher ground. In summer children swim below the bridge."
@@ -25,6 +28,20 @@ PROMPT = (
 
 
 def main() -> None:
+    """Draw both."""
+    draw_demo()
+    draw_gallery()
+
+
+def draw_gallery() -> None:
+    """Audit the gallery, and save the picture of its errors."""
+    # Without these two, the file would change with each run.
+    plt.rcParams["svg.hashsalt"] = "gallery"
+    figure = plots.gallery(audit_gallery())
+    figure.savefig(HERE / "gallery.svg", bbox_inches="tight", metadata={"Date": None})
+
+
+def draw_demo() -> None:
     """Run the demo on a prompt that repeats itself, and save the terminal's picture."""
     console = Console(record=True, width=92, file=io.StringIO(), force_terminal=True)
     console.print(f'[bold]$[/] specdec-lab demo --chat --prompt "{PROMPT}"\n', highlight=False)
@@ -38,7 +55,7 @@ def main() -> None:
     drawing = console.export_svg(title="specdec-lab demo")
     # The fonts are named with addresses to fetch them from; a picture should not need a network.
     drawing = re.sub(r"@font-face \{.*?\}", "", drawing, flags=re.DOTALL)
-    PICTURE.write_text(drawing, encoding="utf-8")
+    (HERE / "demo.svg").write_text(drawing, encoding="utf-8")
 
 
 if __name__ == "__main__":

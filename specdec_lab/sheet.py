@@ -15,9 +15,9 @@ Tone = Literal["plain", "good", "bad", "unsure"]
 _RICH = {"plain": "", "good": "green", "bad": "bold red", "unsure": "yellow"}
 _CSS = {
     "plain": "",
-    "good": "color:#00734d",
-    "bad": "color:#b34700;font-weight:bold",
-    "unsure": "color:#8a6100",
+    "good": "color:#0a8f5c",
+    "bad": "color:#c8501e;font-weight:bold",
+    "unsure": "color:#a07814",
 }
 
 

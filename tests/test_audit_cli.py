@@ -134,7 +134,7 @@ def test_everything_for_people(capsys):
     text = " ".join(out.split())
     assert code == 0
     for part in (
-        "Paris 0.35 0.55 63.6 % 0 0.35 0 0.35",
+        "Paris 0.350 0.550 63.6 % 0 0.350 0 0.350",
         "Paris 7/20 11/20 7/11 0 7/20 0 7/20",
         "alpha 80 %; rejection mass 20 %",
         "The law of speculative(), 4 tokens, gamma 3, and the target's own",

@@ -38,7 +38,7 @@ Fault = Literal[
     "never ends", "bad distribution", "not repeatable", "hidden randomness", "crashed", "bad output"
 ]
 
-PRUNE_BELOW = 1e-15
+PRUNE_BELOW = 1e-20
 MAX_PATHS = 50_000
 SECONDS_PER_PATH = 10.0
 PROBES = 40

@@ -229,7 +229,9 @@ def _float(value: Number) -> float | None:
 
 
 def _decimal(value: Number) -> str:
-    return f"{float(value):.4g}"
+    if value == 0:
+        return "0"
+    return f"{value:.3f}" if abs(value) >= 0.001 else f"{value:.0e}"
 
 
 def _percent(value: Number) -> str:
