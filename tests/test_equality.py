@@ -94,7 +94,7 @@ def test_noise_changes_the_tokens_and_not_the_length_of_a_draft():
     noisy = CorruptedDrafter(NGramDrafter(50), 1.0).propose(text, 24, SeededChooser(0))
     assert noisy.tokens != clean.tokens
     assert len(noisy) <= len(clean)
-    assert torch.allclose(noisy.q, torch.tensor(1 / 50))
+    assert torch.allclose(noisy.q, torch.full_like(noisy.q, 1 / 50))
 
 
 @pytest.mark.parametrize("noise", [-0.1, 1.5])

@@ -172,7 +172,8 @@ class DecoderAudit:
         rate = out.paths / max(out.seconds, 1e-9)
         yield (
             f"L1 {small_number(self.l1_error)} over {len(self.differences)} sequences; "
-            f"{out.paths:,} paths in {out.seconds:.1f} s ({rate:,.0f} a second)"
+            f"{out.paths:,} paths, which cover a probability of {out.covered:.6g}, "
+            f"in {out.seconds:.1f} s ({rate:,.0f} a second)"
         )
         if out.unwalked > 0.0:
             yield f"{out.unwalked:.1e} of the probability was left for want of budget"
