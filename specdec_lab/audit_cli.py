@@ -13,6 +13,7 @@ from specdec_lab.parsing import (
     Commands,
     add_drafter_options,
     add_model_options,
+    add_sampling_options,
     refuse_drafter_options_without_effect,
     whole_number,
 )
@@ -59,12 +60,12 @@ def add_audit(commands: Commands) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     audit.set_defaults(run=run_audit)
-    audit.add_argument("what", nargs="?", choices=("positions", "transformers"), metavar="WHAT")
+    what = "positions or transformers; see below"
+    audit.add_argument(
+        "what", nargs="?", choices=("positions", "transformers"), metavar="WHAT", help=what
+    )
     audit.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    audit.add_argument("--seed", type=whole_number, metavar="S", help="of toy models and texts (1)")
-    audit.add_argument("--temperature", type=float, metavar="T", help="(1)")
-    audit.add_argument("--top-p", type=float, metavar="P", help="keep the likeliest mass P")
-    audit.add_argument("--top-k", type=whole_number, metavar="K", help="keep the K likeliest tokens")
+    add_sampling_options(audit.add_argument_group("sampling, and toy models"), "1")
     own = audit.add_argument_group("your own decoder, on toy models")
     own.add_argument("--decoder", metavar="MODULE:NAME", help="a function in an importable module")
     own.add_argument("--vocab", type=whole_number, metavar="V", help="tokens of the toy models (3)")

@@ -21,6 +21,7 @@ from specdec_lab.parsing import (
     OneLineParser,
     add_drafter_options,
     add_model_options,
+    add_sampling_options,
     refuse_drafter_options_without_effect,
     whole_number,
 )
@@ -91,10 +92,8 @@ def _add_demo(commands: Commands) -> None:
     drafting = add_drafter_options(demo, DRAFTERS, "model with --draft, else ngram")
     drafting.add_argument("--gamma", type=whole_number, metavar="N", help="draft length (by drafter)")
     sampling = demo.add_argument_group("sampling")
-    sampling.add_argument("--temperature", type=float, default=0.0, metavar="T", help="(0: greedy)")
-    sampling.add_argument("--top-p", type=float, metavar="P", help="keep the likeliest mass P")
-    sampling.add_argument("--top-k", type=int, metavar="K", help="keep the K likeliest tokens")
-    sampling.add_argument("--seed", type=whole_number, metavar="S", help="repeat a sampled run exactly")
+    add_sampling_options(sampling, "0: greedy")
+    demo.set_defaults(temperature=0.0)
     sampling.add_argument("--max-new-tokens", type=whole_number, metavar="N", help="(64)")
 
 

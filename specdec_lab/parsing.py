@@ -48,6 +48,14 @@ def add_drafter_options(
     return drafting
 
 
+def add_sampling_options(group: argparse._ActionsContainer, temperature: str) -> None:
+    """How to sample: ``--temperature``, ``--top-p``, ``--top-k``, ``--seed``."""
+    group.add_argument("--temperature", type=float, metavar="T", help=f"({temperature})")
+    group.add_argument("--top-p", type=float, metavar="P", help="keep the likeliest mass P")
+    group.add_argument("--top-k", type=whole_number, metavar="K", help="keep the K likeliest tokens")
+    group.add_argument("--seed", type=whole_number, metavar="S", help="repeat a run exactly")
+
+
 def refuse_drafter_options_without_effect(options: argparse.Namespace) -> None:
     """Complain about an option that the chosen drafter does not use.
 

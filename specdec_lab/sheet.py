@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from html import escape
 from typing import Literal
@@ -78,6 +79,20 @@ class Sheet:
     def _cell(self, tag: str, index: int, cell: Cell) -> str:
         side = "left" if index in self.text_columns else "right"
         return f'<{tag} style="text-align:{side};{_CSS[_toned(cell).tone]}">{_html(cell)}</{tag}>'
+
+
+class Shown(ABC):
+    """A report that shows itself as its sheet, in a terminal and in a notebook."""
+
+    @abstractmethod
+    def sheet(self) -> Sheet:
+        """The report as a table."""
+
+    def __rich__(self) -> Group:
+        return self.sheet().__rich__()
+
+    def _repr_html_(self) -> str:
+        return self.sheet()._repr_html_()
 
 
 def _toned(cell: Cell) -> Toned:

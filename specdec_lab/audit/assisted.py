@@ -23,7 +23,7 @@ from specdec_lab.audit.samples import FALSE_ALARM, SampleAudit, audit_samples
 from specdec_lab.language_model import CausalLM, HFCausalLM, RandomLM
 from specdec_lab.provenance import installed
 from specdec_lab.randomness import Chooser
-from specdec_lab.sheet import Cell, Sheet, Tone, Toned
+from specdec_lab.sheet import Cell, Sheet, Shown, Tone, Toned
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -115,7 +115,7 @@ def acceptance_step(ensemble_weight: float | None = None) -> Decoder:
 
 
 @dataclass(frozen=True)
-class AssistedAudit:
+class AssistedAudit(Shown):
     """What the audits say about transformers' assisted generation.
 
     Args:
@@ -171,12 +171,6 @@ class AssistedAudit:
             ),
             text_columns=(0, 1),
         )
-
-    def __rich__(self) -> object:
-        return self.sheet().__rich__()
-
-    def _repr_html_(self) -> str:
-        return self.sheet()._repr_html_()
 
 
 def audit_transformers_assisted(

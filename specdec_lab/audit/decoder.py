@@ -22,7 +22,7 @@ from specdec_lab.audit.law import (
 from specdec_lab.enumeration import Choice
 from specdec_lab.language_model import CausalLM
 from specdec_lab.sampling import Sampling
-from specdec_lab.sheet import Sheet, Tone, Toned
+from specdec_lab.sheet import Sheet, Shown, Tone, Toned
 
 Verdict = Literal["exact", "not exact", "undecided"] | Fault
 
@@ -34,7 +34,7 @@ TONES: dict[str, Tone] = {"exact": "good", "undecided": "unsure"}
 
 
 @dataclass(frozen=True)
-class DecoderAudit:
+class DecoderAudit(Shown):
     """What a decoder emits, beside what the target would emit by itself.
 
     Args:
@@ -183,12 +183,6 @@ class DecoderAudit:
             f"{out.block_efficiency:.2f} tokens per target forward, in exact expectation "
             "(includes the bonus; 1 is plain decoding)"
         )
-
-    def __rich__(self) -> object:
-        return self.sheet().__rich__()
-
-    def _repr_html_(self) -> str:
-        return self.sheet()._repr_html_()
 
 
 def audit_decoder(

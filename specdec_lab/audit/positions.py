@@ -18,7 +18,7 @@ from specdec_lab.language_model import CausalLM
 from specdec_lab.provenance import provenance
 from specdec_lab.randomness import SeededChooser
 from specdec_lab.sampling import Sampling
-from specdec_lab.sheet import Sheet, Toned
+from specdec_lab.sheet import Sheet, Shown, Toned
 from specdec_lab.text import Decode, Tokenizer, decoder, encode
 
 KINDS = ("sentence start", "name", "word", "inside a word", "number", "punctuation", "end")
@@ -48,7 +48,7 @@ class AuditedPosition:
 
 
 @dataclass(frozen=True)
-class PositionsAudit:
+class PositionsAudit(Shown):
     """Every position of some texts, audited.
 
     Args:
@@ -137,12 +137,6 @@ class PositionsAudit:
     def _by_kind(self) -> dict[str, list[AuditedPosition]]:
         found = {kind: [one for one in self.judged if one.kind == kind] for kind in KINDS}
         return {kind: positions for kind, positions in found.items() if positions}
-
-    def __rich__(self) -> object:
-        return self.sheet().__rich__()
-
-    def _repr_html_(self) -> str:
-        return self.sheet()._repr_html_()
 
 
 def audit_positions(

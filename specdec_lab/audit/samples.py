@@ -17,7 +17,7 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 import torch
 
-from specdec_lab.sheet import Sheet, Toned
+from specdec_lab.sheet import Sheet, Shown, Toned
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 SamplesVerdict = Literal["no bias found", "not exact", "leak"]
@@ -32,7 +32,7 @@ SHOWN = 6
 
 
 @dataclass(frozen=True)
-class SampleAudit(Generic[Outcome]):
+class SampleAudit(Shown, Generic[Outcome]):
     """What samples say about a law.
 
     Args:
@@ -128,12 +128,6 @@ class SampleAudit(Generic[Outcome]):
             outcome, hits = max(self.leaks.items(), key=lambda item: item[1])
             return f"{_name(outcome)} is impossible under the law and came {hits} times"
         return f"{self.test}, G = {self.g:.1f} over {self.degrees + 1} cells, p = {self.p_value:.2g}"
-
-    def __rich__(self) -> object:
-        return self.sheet().__rich__()
-
-    def _repr_html_(self) -> str:
-        return self.sheet()._repr_html_()
 
 
 def audit_samples(

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from specdec_lab import distributions
-from specdec_lab.sheet import Sheet, Toned
+from specdec_lab.sheet import Sheet, Shown, Toned
 
 Number: TypeAlias = Any
 """A float or a ``Fraction``; never both kinds in one audit."""
@@ -31,7 +31,7 @@ EXAMPLE_Q = (Fraction(55, 100), Fraction(25, 100), Fraction(15, 100), Fraction(5
 
 
 @dataclass(frozen=True)
-class StepAudit:
+class StepAudit(Shown):
     """What one step does with each token. All tuples have one entry per token.
 
     The numbers are floats, or ``Fraction``s where p and q were fractions; then nothing is rounded.
@@ -120,12 +120,6 @@ class StepAudit:
             "rejection_mass": float(self.rejection_mass),
             "l1_error": float(self.l1_error),
         }
-
-    def __rich__(self) -> object:
-        return self.sheet().__rich__()
-
-    def _repr_html_(self) -> str:
-        return self.sheet()._repr_html_()
 
 
 def audit_step(

@@ -16,7 +16,7 @@ from specdec_lab.audit.gallery.loops import LOOPS
 from specdec_lab.audit.gallery.member import Member, with_draft
 from specdec_lab.audit.gallery.rules import RULES
 from specdec_lab.language_model import RandomLM
-from specdec_lab.sheet import Cell, Sheet, Tone, Toned
+from specdec_lab.sheet import Cell, Sheet, Shown, Tone, Toned
 
 __all__ = ["GALLERY", "GalleryAudit", "Member", "audit_gallery", "audit_member", "with_draft"]
 
@@ -28,7 +28,7 @@ MAX_PATHS = 1000
 
 
 @dataclass(frozen=True)
-class GalleryAudit:
+class GalleryAudit(Shown):
     """The verdict on every member."""
 
     audits: tuple[tuple[Member, DecoderAudit], ...]
@@ -72,12 +72,6 @@ class GalleryAudit:
             ),
             text_columns=(0, 1, 3),
         )
-
-    def __rich__(self) -> object:
-        return self.sheet().__rich__()
-
-    def _repr_html_(self) -> str:
-        return self.sheet()._repr_html_()
 
 
 def audit_member(member: Member, seed: int = 1, zeros: float = 0.0) -> DecoderAudit:

@@ -11,6 +11,7 @@ from specdec_lab.audit.gallery.member import (
     END,
     GAMMA,
     PLAIN,
+    DraftedDecoder,
     Member,
     exact_acceptance,
     exact_replacement,
@@ -84,11 +85,18 @@ def stale_target_cache(
     unread = list(prompt)
     while (left := len(prompt) + length - len(tokens)) > 0:
         proposal = drafter.propose(tokens, min(GAMMA, left - 1), chooser)
-        logits = target.extend(unread + proposal.tokens, rows=len(proposal) + 1)
-        p = TargetRows(PLAIN, tokens + proposal.tokens, logits)
-        tokens += verify_by_sampling(p, proposal, chooser).tokens
+        tokens += _judged(target, tokens, unread, proposal, chooser)
         unread = tokens[-1:]
     return tokens[len(prompt) :]
+
+
+def _judged(
+    target: CausalLM, tokens: list[int], unread: list[int], proposal: Draft, chooser: Chooser
+) -> list[int]:
+    """What one exact round emits, the target having read what it has read."""
+    logits = target.extend(unread + proposal.tokens, rows=len(proposal) + 1)
+    p = TargetRows(PLAIN, tokens + proposal.tokens, logits)
+    return verify_by_sampling(p, proposal, chooser).tokens
 
 
 # --- where it ends ------------------------------------------------------------------------------
@@ -102,40 +110,30 @@ def over_budget(
     drafter.begin(PLAIN)
     while len(tokens) < len(prompt) + length:
         proposal = drafter.propose(tokens, GAMMA, chooser)
-        unread = target.rewind_to_match(tokens)
-        logits = target.extend(unread + proposal.tokens, rows=len(proposal) + 1)
-        p = TargetRows(PLAIN, tokens + proposal.tokens, logits)
-        tokens += verify_by_sampling(p, proposal, chooser).tokens
+        tokens += _judged(target, tokens, target.rewind_to_match(tokens), proposal, chooser)
     return tokens[len(prompt) :]
 
 
-def redrafted_until_accepted(
-    target: CausalLM, draft: CausalLM, prompt: Sequence[int], length: int, chooser: Chooser
-) -> list[int]:
-    """A rejected token is not replaced; another one is drafted in its place."""
-    tokens, drafter = list(prompt), ModelDrafter(draft)
-    drafter.begin(PLAIN)
-    while len(tokens) < len(prompt) + length:
-        proposal = drafter.propose(tokens, 1, chooser)
-        p = PLAIN.distribution(tokens, target.extend(target.rewind_to_match(tokens), rows=1)[0])
-        token = proposal.tokens[0]
-        if chooser.accept(acceptance_probability(float(p[token]), float(proposal.q[0][token]))):
-            tokens.append(token)
-    return tokens[len(prompt) :]
+def redrafting(sampling: Sampling) -> DraftedDecoder:
+    """A rejected token is not replaced; another one is drafted in its place.
 
+    At temperature 0 that is the same one, for ever.
+    """
 
-def no_replacement_when_greedy(
-    target: CausalLM, draft: CausalLM, prompt: Sequence[int], length: int, chooser: Chooser
-) -> list[int]:
-    """The same at temperature 0: the same token is drafted and rejected for ever."""
-    tokens, drafter = list(prompt), ModelDrafter(draft)
-    drafter.begin(GREEDY)
-    while len(tokens) < len(prompt) + length:
-        proposal = drafter.propose(tokens, 1, chooser)
-        p = GREEDY.distribution(tokens, target.extend(target.rewind_to_match(tokens), rows=1)[0])
-        if chooser.accept(float(p[proposal.tokens[0]])):
-            tokens += proposal.tokens
-    return tokens[len(prompt) :]
+    def redrafted_until_accepted(
+        target: CausalLM, draft: CausalLM, prompt: Sequence[int], length: int, chooser: Chooser
+    ) -> list[int]:
+        tokens, drafter = list(prompt), ModelDrafter(draft)
+        drafter.begin(sampling)
+        while len(tokens) < len(prompt) + length:
+            proposal = drafter.propose(tokens, 1, chooser)
+            p = sampling.distribution(tokens, target.extend(target.rewind_to_match(tokens), rows=1)[0])
+            token = proposal.tokens[0]
+            if chooser.accept(acceptance_probability(float(p[token]), float(proposal.q[0][token]))):
+                tokens.append(token)
+        return tokens[len(prompt) :]
+
+    return redrafted_until_accepted
 
 
 GREEDY = Sampling(0.0)
@@ -188,13 +186,13 @@ LOOPS = [
     Member(
         "redrafted until accepted",
         "drafts again instead of replacing",
-        redrafted_until_accepted,
+        redrafting(PLAIN),
         "not exact",
     ),
     Member(
         "redrafted, greedy",
         "the same at temperature 0: for ever",
-        no_replacement_when_greedy,
+        redrafting(GREEDY),
         "never ends",
         sampling=GREEDY,
     ),
