@@ -80,6 +80,7 @@ def test_a_verdict_that_is_not_deserved_is_a_surprise(some):
     (honest, good), (rogue, bad), *_ = some.audits
     swapped = GalleryAudit(((honest, bad), (rogue, good)))
     assert swapped.surprises == [honest.name, rogue.name]
+    assert swapped.sheet().rows[0][1].text == "not exact, expected exact"
     assert "cleared 0 of 1 honest, condemned 0 of 1 rogues" in swapped.sheet().notes[0].text
 
 

@@ -50,10 +50,9 @@ class GalleryAudit(Shown):
         """One row per member."""
         rows: list[tuple[Cell, ...]] = []
         for member, audit in self.audits:
-            tone: Tone = (
-                "bad" if audit.verdict != member.expected else "good" if member.honest else "plain"
-            )
-            verdict = Toned(audit.verdict, tone)
+            surprise = "" if audit.verdict == member.expected else f", expected {member.expected}"
+            tone: Tone = "good" if audit.verdict == "exact" else "bad"
+            verdict = Toned(audit.verdict + surprise, tone)
             rows.append((member.name, verdict, small_number(audit.l1_error), member.what))
         honest = sum(member.honest for member, _ in self.audits)
         cleared = sum(member.honest and audit.verdict == "exact" for member, audit in self.audits)
