@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from math import inf, isfinite
+from math import inf
 from random import Random
 from typing import Generic, Literal, TypeVar
 
@@ -21,7 +21,9 @@ from specdec_lab.randomness import Chooser
 
 Outcome = TypeVar("Outcome")
 MOST_CHOICES = 1000
-"""Questions asked along one path before the program is taken to never end."""
+"""Questions asked along one path before it is given up."""
+HARDLY_LIKELY = 1e-3
+"""A path that is given up is pruned if it is less likely than this; else the program never ends."""
 SUM_TOLERANCE = 1e-4
 """How far from 1 a distribution may sum: far above float32 rounding, far below any real mistake."""
 
@@ -125,9 +127,7 @@ class EnumeratingChooser(Chooser):
     def _answer(self, question: Literal["accept", "sample"], answers: dict[int, float]) -> int:
         depth = len(self.choices)
         if depth >= self._most_choices:
-            self._misconduct(
-                "never ends", f"after {depth} random choices it still asks for more, expected an end"
-            )
+            self._give_up(depth)
         on_stem = depth < len(self._stem.answers)
         if on_stem:
             answer = self._stem.answers[depth]
@@ -145,6 +145,13 @@ class EnumeratingChooser(Chooser):
         if mass < self._prune_below:
             self._raise(_Pruned())
         return answer
+
+    def _give_up(self, depth: int) -> None:
+        if self.probability < HARDLY_LIKELY:
+            self._raise(_Pruned())
+        self._misconduct(
+            "never ends", f"after {depth} random choices it still asks for more, expected an end"
+        )
 
     def _note_branches(self, taken: int, answers: dict[int, float]) -> None:
         before = tuple(choice.answer for choice in self.choices)
@@ -185,8 +192,9 @@ class Enumeration(Generic[Outcome]):
         run: the program. It is called once per path and must make all its random choices through the
             chooser that it is given.
         prune_below: paths less likely than this are left unwalked; their mass is in ``pruned``.
-        max_paths: how many paths to walk; the mass of the rest is in ``unwalked``. None is all.
-        most_choices: questions along one path before the program is taken to never end.
+        max_paths: how many runs to make; the mass of the paths left is in ``unwalked``. None is all.
+        most_choices: questions along one path before it is given up. Its mass goes to ``pruned``, or if
+            it is not small, the program is taken to never end.
 
     Raises:
         Misconduct: from the iteration, when the program breaks the rules of a chooser.
@@ -206,6 +214,8 @@ class Enumeration(Generic[Outcome]):
         self._most_choices = most_choices
         self._pending: list[tuple[float, int, _Stem]] = [(-1.0, 0, _Stem())]
         self._stems = 1
+        self.runs = 0
+        """Runs made, those included that were given up on the way."""
         self.paths = 0
         """Paths walked to their end."""
         self.choices = 0
@@ -219,8 +229,9 @@ class Enumeration(Generic[Outcome]):
         return -sum(negative for negative, _, _ in self._pending)
 
     def __iter__(self) -> Iterator[Visit[Outcome]]:
-        while self._pending and self.paths < self._max_paths:
+        while self._pending and self.runs < self._max_paths:
             stem = heappop(self._pending)[2]
+            self.runs += 1
             visit = self._walk(stem)
             if visit is not None:
                 self.paths += 1
@@ -282,7 +293,7 @@ class _ProbingChooser(EnumeratingChooser):
     def __init__(self, random: Random) -> None:
         super().__init__(_Stem())
         self._random = random
-        self.leaves = 1
+        self.leaves = 1.0
 
     def _answer(self, question: Literal["accept", "sample"], answers: dict[int, float]) -> int:
         if len(self.choices) >= self._most_choices:
@@ -309,4 +320,4 @@ def estimate_paths(run: Callable[[Chooser], object], probes: int = 40, seed: int
                 return inf
             raise
         total += chooser.leaves
-    return total / probes if isfinite(total) else inf
+    return total / probes

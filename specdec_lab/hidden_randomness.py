@@ -11,23 +11,22 @@ import contextlib
 import random
 import traceback
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import torch
-from torch._ops import OpOverloadPacket
 from torch.overrides import TorchFunctionMode
 
 _TORCH = str(Path(torch.__file__).parent)
 _HERE = Path(__file__).parent
-_MAKERS = [
-    (random, "Random", "random.Random"),
+_PYTHON = ("__init__", "seed", "random", "getrandbits")
+_NUMPY = ("default_rng", "RandomState", "Generator", "PCG64", "MT19937", "Philox", "SFC64")
+_NOTED: list[tuple[Any, str, str]] = [
+    *((random.Random, name, f"random.Random.{name}") for name in _PYTHON),
+    *((np.random, name, f"numpy.random.{name}") for name in _NUMPY),
     (random, "SystemRandom", "random.SystemRandom"),
-    (np.random, "default_rng", "numpy.random.default_rng"),
-    (np.random, "RandomState", "numpy.random.RandomState"),
 ]
 
 
@@ -70,23 +69,22 @@ class GlobalTwins:
 
 @contextlib.contextmanager
 def watched() -> Iterator[list[str]]:
-    """Note every random function of torch, on any generator, and every new generator of another kind.
+    """Note what torch and ``random.Random`` draw, on any generator, and every new generator of numpy.
 
     Yields:
         A list that fills with what was called and where, such as ``"torch's rand in decoder.py:12"``.
     """
     found: list[str] = []
     with contextlib.ExitStack() as stack:
-        for module, name, title in _MAKERS:
-            stack.enter_context(
-                mock.patch.object(module, name, _noted(getattr(module, name), title, found))
-            )
+        for owner, name, title in _NOTED:
+            noted = _noted(getattr(owner, name), title, found)
+            stack.enter_context(mock.patch.object(owner, name, noted))
         stack.enter_context(_WatchTorch(found))
         yield found
 
 
 class _WatchTorch(TorchFunctionMode):
-    """Sees every torch function, and knows the random ones by a tag of their kernels."""
+    """Sees every torch function, and whether a generator was moved by it or handed over to it."""
 
     def __init__(self, found: list[str]) -> None:
         super().__init__()
@@ -95,15 +93,14 @@ class _WatchTorch(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        name, options = getattr(func, "__name__", ""), kwargs or {}
-        if not _may_draw(name):
-            return func(*args, **options)
+        options = kwargs or {}
         before = _torch_states()
         result = func(*args, **options)
         # Attention and dropout may be random and mostly are not: only a moved generator tells. One
-        # that is named is private, and named for no other reason than to be drawn from.
-        if options.get("generator") is not None or _torch_states() != before:
-            self._found.append(f"torch's {name} in {_caller()}")
+        # that is handed over is private, and handed over for no other reason than to be drawn from.
+        private = any(isinstance(value, torch.Generator) for value in (*args, *options.values()))
+        if private or _torch_states() != before:
+            self._found.append(f"torch's {getattr(func, '__name__', 'function')} in {_caller()}")
         return result
 
 
@@ -113,16 +110,6 @@ def _torch_states() -> list[bytes]:
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         states += torch.cuda.get_rng_state_all()
     return [state.numpy().tobytes() for state in states]
-
-
-@cache
-def _may_draw(name: str) -> bool:
-    """Whether the torch function of this name can be random: one of its kernels is tagged so."""
-    kernel = getattr(torch.ops.aten, name, None) if name.isidentifier() else None
-    if not isinstance(kernel, OpOverloadPacket):
-        return False
-    overloads: list[str] = kernel.overloads()  # type: ignore[no-untyped-call]
-    return any(torch.Tag.nondeterministic_seeded in getattr(kernel, one).tags for one in overloads)
 
 
 def _noted(maker: Any, title: str, found: list[str]) -> Any:

@@ -1,6 +1,7 @@
 """Randomness behind the chooser's back is found, whoever draws it, and nothing else is."""
 
 import random
+from random import Random
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torch
 
 from specdec_lab.hidden_randomness import GlobalTwins, watched
 
-PRIVATE = torch.Generator()
+PRIVATE, MADE_BEFORE = torch.Generator(), Random(3)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,13 @@ def test_the_global_generators_are_left_as_they_were():
         (lambda: torch.multinomial(torch.ones(3), 1, generator=PRIVATE), "torch's multinomial in"),
         (lambda: torch.zeros(2).uniform_(generator=PRIVATE), "torch's uniform_ in"),
         (lambda: torch.nn.functional.dropout(torch.ones(9)), "torch's dropout in"),
-        (lambda: random.Random(0).random(), "random.Random in"),
+        (lambda: torch.nn.functional.gumbel_softmax(torch.ones(3)), "torch's gumbel_softmax in"),
+        (lambda: random.Random(0), "random.Random.__init__ in"),
+        (lambda: Random(0), "random.Random.__init__ in"),
+        (lambda: MADE_BEFORE.seed(0), "random.Random.seed in"),
+        (lambda: MADE_BEFORE.random(), "random.Random.random in"),
+        (lambda: MADE_BEFORE.choice([1, 2]), "random.Random.getrandbits in"),
+        (lambda: np.random.Generator(np.random.PCG64(7)).random(), "numpy.random.PCG64 in"),
         (lambda: np.random.default_rng(0).random(), "numpy.random.default_rng in"),
         (lambda: np.random.RandomState(0).rand(), "numpy.random.RandomState in"),
     ],

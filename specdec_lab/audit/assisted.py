@@ -17,7 +17,12 @@ from torch.overrides import TorchFunctionMode
 from tqdm.auto import tqdm
 from transformers.utils import logging
 
-from specdec_lab.audit.decoder import DecoderAudit, audit_decoder, small_number
+from specdec_lab.audit.decoder import (
+    NETWORK_TOLERANCE,
+    DecoderAudit,
+    audit_decoder,
+    small_number,
+)
 from specdec_lab.audit.law import Decoder, target_law
 from specdec_lab.audit.samples import FALSE_ALARM, SampleAudit, audit_samples
 from specdec_lab.language_model import CausalLM, HFCausalLM, RandomLM
@@ -30,8 +35,6 @@ if TYPE_CHECKING:
 
 VOCAB, LENGTH, GAMMA = 3, 3, 2
 PROMPT = (0, 1)
-NETWORK_TOLERANCE = 1e-5
-"""A network in float32 gives a row of logits with and without its cache with differences of 1e-7."""
 
 
 class DrivenRandomness(TorchFunctionMode):
@@ -49,22 +52,24 @@ class DrivenRandomness(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if func is torch.multinomial:
+        if func in (torch.multinomial, torch.Tensor.multinomial):
             return self._multinomial(*args, **(kwargs or {}))
         if func is torch.rand_like:
-            return self._uniforms(*args)
+            return self._uniforms(*args, **(kwargs or {}))
         return func(*args, **(kwargs or {}))
 
-    def _multinomial(self, probabilities: Tensor, num_samples: int = 1, **_: Any) -> Tensor:
+    def _multinomial(self, input: Tensor, num_samples: int, **_: Any) -> Tensor:
         if num_samples != 1:
             raise ValueError(f"num_samples: got {num_samples}, expected 1")
-        rows = probabilities.reshape(-1, probabilities.shape[-1])
-        drawn = torch.tensor([self._chooser.sample(row) for row in rows])
-        return drawn.reshape(*probabilities.shape[:-1], 1)
+        weights = input.double()  # torch takes weights of any sum
+        rows = (weights / weights.sum(dim=-1, keepdim=True)).reshape(-1, input.shape[-1])
+        drawn = torch.tensor([self._chooser.sample(row) for row in rows], device=input.device)
+        return drawn.reshape(*input.shape[:-1], 1)
 
-    def _uniforms(self, chances: Tensor) -> Tensor:
-        kept = [self._chooser.accept(chance) for chance in chances.flatten().tolist()]
-        return torch.tensor([0.0 if keep else 1.0 for keep in kept]).reshape(chances.shape)
+    def _uniforms(self, input: Tensor, **_: Any) -> Tensor:
+        kept = [self._chooser.accept(chance) for chance in input.flatten().tolist()]
+        uniforms = [0.0 if keep else 1.0 for keep in kept]
+        return torch.tensor(uniforms, device=input.device).reshape(input.shape)
 
 
 def assisted_decoder(target: PreTrainedModel, draft: PreTrainedModel, **options: Any) -> Decoder:

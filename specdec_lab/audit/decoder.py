@@ -27,8 +27,13 @@ from specdec_lab.sheet import Sheet, Shown, Tone, Toned
 Verdict = Literal["exact", "not exact", "undecided"] | Fault
 
 TOLERANCE = 1e-6
-"""Total variation that is put down to rounding: float32 probabilities make up to 1e-7, float64 ones
-1e-15; the mildest of the gallery's faults, probabilities in bfloat16, makes 1e-3."""
+"""Total variation that is put down to rounding. Toy models make 1e-7 at most with probabilities in
+float32, and 1e-15 in float64; the mildest of the gallery's faults makes 8e-6."""
+NETWORK_TOLERANCE = 1e-5
+"""The same for a network in float32: with and without its cache it gives rows that differ by 1e-7 to
+1e-6."""
+ROUNDING = 1e-12
+"""Probability that sums in float64 may lose."""
 SHOWN = 3
 TONES: dict[str, Tone] = {"exact": "good", "undecided": "unsure"}
 
@@ -40,6 +45,7 @@ class DecoderAudit(Shown):
     Args:
         name: what to call the decoder.
         prompt: what both continue.
+        length: the most tokens it was asked for.
         target: the target's own law, multiplied out without any decoder.
         output: the decoder's law; empty if it has none.
         tolerance: total variation that is put down to rounding.
@@ -48,6 +54,7 @@ class DecoderAudit(Shown):
 
     name: str
     prompt: Tokens
+    length: int
     target: Law
     output: OutputLaw = field(default_factory=OutputLaw)
     tolerance: float = TOLERANCE
@@ -107,14 +114,13 @@ class DecoderAudit(Shown):
         if self.verdict == "undecided":
             left = self.output.unwalked + self.output.pruned
             return f"a probability of {left:.1e} was not walked; raise the budget of paths"
-        longest = max(map(len, self.target), default=0)
-        overlong = sum(mass for tokens, mass in self.law.items() if len(tokens) > longest)
+        overlong = sum(mass for tokens, mass in self.law.items() if len(tokens) > self.length)
         if overlong > self.tolerance and all(
             key[: len(self.prompt)] == self.prompt for key in self.law
         ):
             return "every output begins with the prompt, expected only what is new"
         if overlong > self.tolerance:
-            return f"emits more than the {longest} tokens asked for, with probability {overlong:.3g}"
+            return f"emits more than {self.length} tokens, with probability {overlong:.3g}"
         if not self.output.choices:
             return f"it asked the chooser nothing, so it always emits {list(next(iter(self.law)))}"
         tokens = max(self.differences, key=lambda key: abs(self.differences[key]))
@@ -179,10 +185,12 @@ class DecoderAudit(Shown):
             yield f"{out.unwalked:.1e} of the probability was left for want of budget"
         if out.pruned > 0.0:
             yield f"{out.pruned:.1e} of the probability lies on paths too unlikely to follow"
-        yield (
-            f"{out.block_efficiency:.2f} tokens per target forward, in exact expectation "
-            "(includes the bonus; 1 is plain decoding)"
-        )
+        if out.block_efficiency:
+            walked = "" if out.unwalked + out.pruned < ROUNDING else " of the part that was walked"
+            yield (
+                f"{out.block_efficiency:.2f} tokens per target forward, in exact expectation{walked} "
+                "(includes the bonus; 1 is plain decoding)"
+            )
 
 
 def audit_decoder(
@@ -213,14 +221,15 @@ def audit_decoder(
             1 and nothing else.
         end_ids: end tokens that the decoder is meant to stop at.
         name: what to call it in reports; None is the function's own name.
-        tolerance: total variation that is put down to rounding.
+        tolerance: total variation that is put down to rounding; ``NETWORK_TOLERANCE`` for networks in
+            float32.
         prune_below, max_paths, seconds_per_path, progress: as in ``output_law``.
 
     Never raises for what the decoder does: that is the verdict.
     """
     title = name or str(getattr(decoder, "__name__", type(decoder).__name__))
     own = target_law(target, prompt, length, sampling=sampling, end_ids=end_ids)
-    audit = DecoderAudit(title, tuple(prompt), own, tolerance=tolerance)
+    audit = DecoderAudit(title, tuple(prompt), length, own, tolerance=tolerance)
     try:
         output = output_law(
             decoder,

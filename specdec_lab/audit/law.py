@@ -75,7 +75,8 @@ class OutputLaw:
         choices: random choices made, over all of them.
         pruned: probability of the paths left as too unlikely.
         unwalked: probability of the paths that the budget left over.
-        block_efficiency: expected tokens over expected target forwards, the bonus token included.
+        block_efficiency: expected tokens over expected target forwards, the bonus token included, on
+            what was walked; 0 if the target was never asked.
         seconds: what the walk took.
     """
 
@@ -221,12 +222,14 @@ class _Runner:
         try:
             with time_limit(self._seconds):
                 output = self._decoder(self._target, list(self._prompt), self._length, chooser)
+                # A generator does its work here, and has to be limited, too.
+                items = list(output) if isinstance(output, Iterable) else output
         except OutOfTime:
             what = f"was still running after {self._seconds:g} s, expected an end"
             raise DecoderFault("never ends", what, path) from None
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise DecoderFault("crashed", _described(error), path) from error
-        return _Output(self._token_ids(output, path), self._forwards)
+        return _Output(_token_ids(items, path), self._forwards)
 
     @contextlib.contextmanager
     def counting(self) -> Iterator[None]:
@@ -240,15 +243,16 @@ class _Runner:
         with mock.patch.object(self._target, "extend", counted):
             yield
 
-    def _token_ids(self, output: object, path: Sequence[Choice]) -> Tokens:
-        try:
-            return tuple(map(operator.index, output))  # type: ignore[call-overload]
-        except TypeError:
-            what = f"returned {output!r:.80}, expected the new token ids as a sequence of whole numbers"
-            raise DecoderFault("bad output", what, path) from None
+
+def _token_ids(items: object, path: Sequence[Choice]) -> Tokens:
+    try:
+        return tuple(map(operator.index, items))  # type: ignore[call-overload]
+    except TypeError:
+        what = f"returned {items!r:.80}, expected the new token ids as a sequence of whole numbers"
+        raise DecoderFault("bad output", what, path) from None
 
 
-def _described(error: Exception) -> str:
+def _described(error: BaseException) -> str:
     """An exception and the innermost line of it, in one line."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(frame.filename).name}:{frame.lineno}"
@@ -267,7 +271,7 @@ def _watch(enumeration: Enumeration[_Output], visit: Visit[_Output], twins: Glob
     if found:
         what = f"called {found[0]}, expected all chance to come from the chooser"
         raise DecoderFault("hidden randomness", what, visit.choices)
-    if again != visit.outcome:
+    if again is None or again.tokens != visit.outcome.tokens:
         _require_untouched(twins, visit.choices)
         what = "gave another output when it was run again with the same choices"
         raise DecoderFault("not repeatable", what, visit.choices)

@@ -15,10 +15,13 @@ import torch
 from torch import Tensor
 
 from specdec_lab import distributions
+from specdec_lab.enumeration import SUM_TOLERANCE
 from specdec_lab.sheet import Sheet, Shown, Toned
 
 Number: TypeAlias = Any
 """A float or a ``Fraction``; never both kinds in one audit."""
+Row: TypeAlias = Sequence[Any] | Tensor
+"""A distribution ``[vocab]``."""
 Acceptance = Callable[[float, float], float]
 """(p(x), q(x)) -> the chance to keep a drafted token x."""
 Residual = Callable[[Tensor, Tensor], Tensor]
@@ -123,8 +126,8 @@ class StepAudit(Shown):
 
 
 def audit_step(
-    p: Sequence[Number] | Tensor,
-    q: Sequence[Number] | Tensor,
+    p: Row,
+    q: Row,
     labels: Sequence[str] | None = None,
     *,
     acceptance: Acceptance | None = None,
@@ -147,15 +150,13 @@ def audit_step(
 
     Source: Leviathan et al. 2023 (arXiv 2211.17192), appendix A.1, the proof that this audits.
     """
-    target, draft = _numbers("p", p), _numbers("q", q)
+    target, draft = _rows(p, q)
     names = tuple(map(str, range(len(target))) if labels is None else labels)
     if not len(target) == len(draft) == len(names):
         raise ValueError(
             f"p, q, labels: got {len(target)}, {len(draft)} and {len(names)} entries, expected as many "
             "of each as there are tokens"
         )
-    if isinstance(target[0], Fraction) != isinstance(draft[0], Fraction):
-        raise ValueError("p, q: got fractions and floats, expected both of one kind")
     if isinstance(target[0], Fraction):
         if acceptance is not None or residual is not None:
             raise ValueError(
@@ -165,7 +166,7 @@ def audit_step(
     p_row, q_row = (torch.tensor(row, dtype=torch.float64) for row in (target, draft))
     accept = acceptance or distributions.acceptance_probability
     chances = [
-        float(accept(p_of_token, q_of_token)) if q_of_token > 0.0 else None
+        _chance(accept(p_of_token, q_of_token)) if q_of_token > 0.0 else None
         for p_of_token, q_of_token in zip(target, draft, strict=True)
     ]
     rest = torch.as_tensor((residual or distributions.residual)(p_row, q_row)).tolist()
@@ -198,24 +199,50 @@ def _assemble(
     accepted = [y * chance for y, chance in drafted]
     # Added up over what is rejected: 1 minus what is accepted would lose digits where p is nearly q.
     rejected = sum(y * (1 - chance) for y, chance in drafted)
-    restored = [rejected * entry for entry in residual]
+    # Where nothing is rejected the residual is never drawn from, whatever it is (0/0 where p = q).
+    restored = [rejected * entry if rejected else rejected for entry in residual]
     return StepAudit(labels, *map(tuple, (p, q, acceptance, residual, accepted, restored)))
 
 
-def _numbers(name: str, row: Sequence[Number] | Tensor) -> list[Number]:
-    values = row.double().tolist() if isinstance(row, Tensor) else list(row)
-    if not values:
+def _chance(acceptance: float) -> float:
+    """A uniform number is compared with the rule's value, so more than 1 is the same as 1."""
+    value = float(acceptance)
+    if not value >= 0.0:
+        raise ValueError(f"acceptance: got {value:g} for a token, expected 0 or more")
+    return min(1.0, value)
+
+
+def _rows(
+    p: Sequence[Number] | Tensor, q: Sequence[Number] | Tensor
+) -> tuple[list[Number], list[Number]]:
+    """Both rows as fractions if there is one among them, else as floats; whole numbers are either."""
+    rows = {"p": _entries("p", p), "q": _entries("q", q)}
+    every = [entry for row in rows.values() for entry in row]
+    rational = any(isinstance(entry, Fraction) for entry in every)
+    if rational and not all(isinstance(entry, Fraction | int) for entry in every):
+        raise ValueError("p, q: got fractions and floats, expected both of one kind")
+    kind = Fraction if rational else float
+    target, draft = ([kind(entry) for entry in row] for row in rows.values())
+    _require_distribution("p", target, 0.0 if rational else SUM_TOLERANCE)
+    _require_distribution("q", draft, 0.0 if rational else SUM_TOLERANCE)
+    return target, draft
+
+
+def _entries(name: str, row: Row) -> list[Number]:
+    if isinstance(row, Tensor) and row.dim() != 1:
+        raise ValueError(f"{name}: got shape {list(row.shape)}, expected [vocab]")
+    entries = row.double().tolist() if isinstance(row, Tensor) else list(row)
+    if not entries:
         raise ValueError(f"{name}: got no entries, expected one per token")
-    if all(isinstance(value, Fraction | int) for value in values):
-        values = [Fraction(value) for value in values]
-    else:
-        values = [float(value) for value in values]
-    if not (min(values) >= 0 and abs(sum(values) - 1) <= 1e-4):
+    return entries
+
+
+def _require_distribution(name: str, row: list[Number], tolerance: float) -> None:
+    if not (min(row) >= 0 and abs(sum(row) - 1) <= tolerance):
         raise ValueError(
-            f"{name}: got entries that sum to {float(sum(values)):.6g} with smallest "
-            f"{float(min(values)):.6g}, expected a distribution: a sum of 1 and nothing negative"
+            f"{name}: got entries that sum to {float(sum(row)):.6g} with smallest "
+            f"{float(min(row)):.6g}, expected a distribution: a sum of 1 and nothing negative"
         )
-    return values
 
 
 def _float(value: Number) -> float | None:
