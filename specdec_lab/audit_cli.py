@@ -15,6 +15,7 @@ from specdec_lab.parsing import (
     add_model_options,
     add_sampling_options,
     refuse_drafter_options_without_effect,
+    refuse_truncation_without_temperature,
     whole_number,
 )
 
@@ -36,7 +37,7 @@ examples:
   specdec-lab audit --decoder my_module:my_decoder --length 4 --temperature 0.7 --top-k 2
   specdec-lab audit positions --drafter ngram --prompt "Who was Ada Lovelace?" --chat
 
-Exit code 0: everything as it should be; 1: something was condemned; 2: a wrong argument.
+Exit code 0: everything is exact; 1: something was condemned or left undecided; 2: a wrong argument.
 """
 POSITION_PROMPTS = (
     "Write two sentences about the Danube.",
@@ -109,6 +110,7 @@ def _refuse_options_without_effect(options: argparse.Namespace) -> None:
             flag = "--" + name.replace("_", "-")
             raise ValueError(f"{flag}: expected none with {what}, where it has no effect")
     refuse_drafter_options_without_effect(options)
+    refuse_truncation_without_temperature(options)
 
 
 def _run_everything(options: argparse.Namespace, console: Console) -> int:
@@ -159,9 +161,9 @@ def _run_decoder(options: argparse.Namespace, console: Console) -> int:
         audits.append(audit)
         if not options.json:
             console.print(audit, "")
-        if audit.verdict != "exact":
-            break
-    worst = audits[-1]  # the first that is not exact was the last
+        if audit.verdict not in ("exact", "undecided"):
+            break  # one condemnation is enough
+    worst = next((audit for audit in reversed(audits) if audit.verdict != "exact"), audits[0])
     if options.json:
         cases = [audit.to_json() for audit in audits]
         print(json.dumps({"l1_error": worst.l1_error, "verdict": worst.verdict, "cases": cases}))
@@ -182,15 +184,17 @@ def find_decoder(name: str) -> DraftedDecoder:
         sys.path.insert(0, here)
     try:
         module = import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise  # the module is there, and one that it imports is not
-        raise ValueError(
-            f"--decoder: got module {module_name!r}, expected one that Python finds from this folder"
-        ) from None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a module may do anything while it is imported, exit included
+        what = f"{type(error).__name__}: {error}"
+        raise ValueError(f"--decoder: importing {module_name!r} failed with {what}") from error
     decoder = getattr(module, attribute, None)
     if not callable(decoder):
-        raise ValueError(f"--decoder: got {attribute!r}, expected a function of {module_name}")
+        where = getattr(module, "__file__", "built in")
+        raise ValueError(
+            f"--decoder: got {attribute!r}, expected a function of {module_name} ({where})"
+        )
     return decoder
 
 

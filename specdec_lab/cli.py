@@ -23,6 +23,7 @@ from specdec_lab.parsing import (
     add_model_options,
     add_sampling_options,
     refuse_drafter_options_without_effect,
+    refuse_truncation_without_temperature,
     whole_number,
 )
 
@@ -169,10 +170,7 @@ def _run_demo(options: argparse.Namespace) -> int:
 def _refuse_options_without_effect(options: argparse.Namespace) -> None:
     """A user who gives an option expects it to do something."""
     refuse_drafter_options_without_effect(options)
-    for name in ("top_p", "top_k"):
-        if getattr(options, name) is not None and options.temperature == 0.0:
-            flag = "--" + name.replace("_", "-")
-            raise ValueError(f"{flag}: expected a --temperature above 0; at 0 decoding is greedy")
+    refuse_truncation_without_temperature(options)
 
 
 def _run_scripted(options: argparse.Namespace, console: Console) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from tqdm.auto import tqdm
 
-from specdec_lab.drafters import Drafter
+from specdec_lab.drafters import Drafter, require_same_width
 from specdec_lab.language_model import CausalLM
 from specdec_lab.provenance import provenance
 from specdec_lab.randomness import Chooser, SeededChooser
@@ -68,7 +68,7 @@ def speculative(
 
     Source: Leviathan et al. 2023, algorithm 1.
     """
-    _require_same_vocabulary(target, drafter)
+    require_same_width(target, drafter)
     sampling, chooser = sampling or Sampling(), chooser or SeededChooser()
     verify = verifier or _verifier(sampling)
     run = _Run(target, prompt, max_new_tokens, stop)
@@ -294,11 +294,3 @@ def _budget(target: CausalLM, prompt: Sequence[int], max_new_tokens: int) -> tup
             "the model's context: there is no room for a new token"
         )
     return (max_new_tokens, "budget") if max_new_tokens <= room else (room, "context limit")
-
-
-def _require_same_vocabulary(target: CausalLM, drafter: Drafter) -> None:
-    if drafter.vocab_size != target.vocab_size:
-        raise ValueError(
-            f"drafter: got a vocabulary of {drafter.vocab_size}, expected {target.vocab_size}, "
-            "the target's"
-        )

@@ -266,3 +266,12 @@ class ScriptedDrafter(Drafter):
             self._prompt_length = len(prefix)
         place = len(prefix) - self._prompt_length
         return self.certain_draft(self._continuation[place : place + gamma])
+
+
+def require_same_width(target: CausalLM, drafter: Drafter) -> None:
+    """Refuse a drafter whose q has another width than the target's rows."""
+    if drafter.vocab_size != target.vocab_size:
+        raise ValueError(
+            f"drafter: got a vocabulary of {drafter.vocab_size}, expected {target.vocab_size}, "
+            "the target's"
+        )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
 from math import inf
 from random import Random
 from typing import Generic, Literal, TypeVar
@@ -105,8 +105,13 @@ class EnumeratingChooser(Chooser):
         )
 
     def sample(self, distribution: Tensor) -> int:
+        if not isinstance(distribution, Tensor) or distribution.dim() != 1:
+            self._misconduct(
+                "bad distribution",
+                f"sample() was asked to draw from {_kind(distribution)}, expected a tensor [vocab]",
+            )
         masses: list[float] = distribution.tolist()
-        total, lowest = sum(masses), min(masses)
+        total, lowest = sum(masses), min(masses, default=0.0)
         if not (abs(total - 1.0) <= SUM_TOLERANCE and lowest >= 0.0):
             self._misconduct(
                 "bad distribution",
@@ -176,6 +181,12 @@ class EnumeratingChooser(Chooser):
         raise error
 
 
+def _kind(thing: object) -> str:
+    if isinstance(thing, Tensor):
+        return f"a tensor of shape {list(thing.shape)}"
+    return f"a {type(thing).__name__}"
+
+
 @dataclass(frozen=True)
 class Visit(Generic[Outcome]):
     """One path walked to its end."""
@@ -214,6 +225,7 @@ class Enumeration(Generic[Outcome]):
         self._most_choices = most_choices
         self._pending: list[tuple[float, int, _Stem]] = [(-1.0, 0, _Stem())]
         self._stems = 1
+        self._out_of_reach = 0.0
         self.runs = 0
         """Runs made, those included that were given up on the way."""
         self.paths = 0
@@ -226,7 +238,7 @@ class Enumeration(Generic[Outcome]):
     @property
     def unwalked(self) -> float:
         """Probability of the paths that are still to be walked."""
-        return -sum(negative for negative, _, _ in self._pending)
+        return self._out_of_reach - sum(negative for negative, _, _ in self._pending)
 
     def __iter__(self) -> Iterator[Visit[Outcome]]:
         while self._pending and self.runs < self._max_paths:
@@ -271,6 +283,16 @@ class Enumeration(Generic[Outcome]):
                 # compared with each other.
                 heappush(self._pending, (-stem.probability, self._stems, stem))
                 self._stems += 1
+        self._forget_what_is_out_of_reach()
+
+    def _forget_what_is_out_of_reach(self) -> None:
+        """The likeliest go first: with n runs left, only the n likeliest stems can still be walked."""
+        runs_left = self._max_paths - self.runs
+        if len(self._pending) > 2 * runs_left + 1000:
+            kept = nsmallest(int(runs_left), self._pending)  # sorted, which is a heap
+            everything = sum(negative for negative, _, _ in self._pending)
+            self._out_of_reach += sum(negative for negative, _, _ in kept) - everything
+            self._pending = kept
 
 
 def enumerate_outcomes(run: Callable[[Chooser], Outcome]) -> Iterator[tuple[Outcome, float]]:

@@ -60,11 +60,16 @@ class GlobalTwins:
     def used(self) -> list[str]:
         """The generators that were drawn from or seeded since the last comparison."""
         pairs: dict[str, tuple[float, float]] = {
-            "torch": (torch.rand(()).item(), torch.rand((), generator=self._torch).item()),
+            "torch": (_cpu_uniform(None), _cpu_uniform(self._torch)),
             "numpy": (np.random.random_sample(), self._numpy.random_sample()),
             "Python": (random.random(), self._python.random()),
         }
         return [name for name, (drawn, expected) in pairs.items() if drawn != expected]
+
+
+def _cpu_uniform(generator: torch.Generator | None) -> float:
+    """On the CPU, whatever the default device is."""
+    return torch.rand((), generator=generator, device="cpu").item()
 
 
 @contextlib.contextmanager
@@ -135,8 +140,9 @@ def _noted(maker: Any, title: str, found: list[str]) -> Any:
 
 
 def _caller() -> str:
-    """The innermost line of the program itself: not of torch, not of this library's floors below it."""
+    """The innermost line of the program itself: not of torch, ``random`` or this library."""
     for frame in reversed(traceback.extract_stack()):
-        if Path(frame.filename).parent != _HERE and not frame.filename.startswith(_TORCH):
-            return f"{Path(frame.filename).name}:{frame.lineno}"
+        file = frame.filename
+        if Path(file).parent != _HERE and file != random.__file__ and not file.startswith(_TORCH):
+            return f"{Path(file).name}:{frame.lineno}"
     return "an unknown place"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import inspect
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -53,9 +54,10 @@ class CausalLM(ABC):
             token predicts the token after it.
 
         Raises:
-            ValueError: for no tokens, a token outside the vocabulary, or more than the context holds.
+            ValueError: for no tokens, something else than token ids (whole numbers of any kind, tensors
+                and arrays of them included), an id outside the vocabulary, or more than the context.
         """
-        tokens = list(tokens)
+        tokens = _whole_numbers(tokens)
         self._check(tokens)
         logits = self._forward(tokens, len(tokens) if rows is None else rows)
         self.tokens += tokens
@@ -111,6 +113,14 @@ class CausalLM(ABC):
     @abstractmethod
     def _forget(self, length: int) -> None:
         """Cut the cache to its first ``length`` tokens, which ``self.tokens`` still has to follow."""
+
+
+def _whole_numbers(tokens: Sequence[int]) -> list[int]:
+    """Plain ints: a cache that holds tensors would compare and hash them as something else."""
+    try:
+        return list(map(operator.index, tokens))
+    except TypeError:
+        raise ValueError(f"tokens: got {tokens!r:.80}, expected token ids, whole numbers") from None
 
 
 class ExactLM(CausalLM):
@@ -188,13 +198,17 @@ class RandomLM(ExactLM):
         vocab_size: width of the rows.
         seed: another seed, another model.
         zeros: the share of tokens that are impossible, 0 to below 1; one at least is always possible.
+        sharpness: the power that uniform weights are raised to; the higher, the less even the rows, and
+            the less likely their least likely tokens.
     """
 
-    def __init__(self, vocab_size: int, seed: int = 0, zeros: float = 0.0) -> None:
+    def __init__(
+        self, vocab_size: int, seed: int = 0, zeros: float = 0.0, sharpness: float = 2.0
+    ) -> None:
         super().__init__(vocab_size)
         if not 0.0 <= zeros < 1.0:
             raise ValueError(f"zeros: got {zeros}, expected 0 to below 1")
-        self._seed, self._zeros = seed, zeros
+        self._seed, self._zeros, self._sharpness = seed, zeros, sharpness
         self._rows: dict[tuple[int, ...], Tensor] = {}
 
     def _row(self, prefix: list[int]) -> Tensor:
@@ -209,7 +223,7 @@ class RandomLM(ExactLM):
         )
         rank = uniforms.argsort().argsort()
         possible = rank >= min(round(self._zeros * self.vocab_size), self.vocab_size - 1)
-        weights = uniforms.square() * possible
+        weights = uniforms**self._sharpness * possible
         return (weights / weights.sum()).log()
 
     def _uniform(self, prefix: tuple[int, ...], token: int) -> float:

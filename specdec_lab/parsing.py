@@ -69,3 +69,15 @@ def refuse_drafter_options_without_effect(options: argparse.Namespace) -> None:
             raise ValueError(f"--{name}: expected --drafter {drafter}, which alone uses it")
     if options.prompt == "":
         raise ValueError("--prompt: got an empty text, expected at least one token")
+
+
+def refuse_truncation_without_temperature(options: argparse.Namespace) -> None:
+    """Complain about ``--top-p`` or ``--top-k`` at temperature 0.
+
+    Raises:
+        ValueError: names the option.
+    """
+    for name in ("top_p", "top_k"):
+        if getattr(options, name) is not None and options.temperature == 0.0:
+            flag = "--" + name.replace("_", "-")
+            raise ValueError(f"{flag}: expected a --temperature above 0; at 0 decoding is greedy")

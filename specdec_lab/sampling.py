@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
 import torch
 from torch import Tensor
@@ -47,7 +48,7 @@ class Sampling:
     processors: tuple[Processor, ...] = ()
 
     def __post_init__(self) -> None:
-        _require("temperature", self.temperature, self.temperature >= 0.0, "0 or more")
+        _require("temperature", self.temperature, 0.0 <= self.temperature < inf, "0 or more")
         for name in ("top_k", "no_repeat_ngram_size"):
             value = getattr(self, name)
             _require(name, value, value is None or value >= 1, "1 or more")

@@ -10,7 +10,6 @@ from specdec_lab import plots
 from specdec_lab.audit import audit_decoder, worked_example
 from specdec_lab.audit.gallery import GALLERY
 from specdec_lab.audit.gallery.member import loop, with_draft
-from specdec_lab.audit_cli import find_decoder
 from specdec_lab.language_model import RandomLM
 
 DECODERS = """
@@ -39,6 +38,9 @@ def wrong(target, draft, prompt, max_new_tokens, chooser):
 def crashes(target, draft, prompt):
     return []
 
+def leaves(target, draft, prompt, max_new_tokens, chooser):
+    raise SystemExit(0)
+
 number = 3
 """
 
@@ -47,6 +49,7 @@ number = 3
 def here(tmp_path, monkeypatch):
     """A folder with somebody's module in it."""
     (tmp_path / "somebodys.py").write_text(DECODERS)
+    (tmp_path / "exits.py").write_text("raise SystemExit(0)\n")
     (tmp_path / "broken_import.py").write_text("import no_such_package_at_all\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -66,7 +69,10 @@ def here(tmp_path, monkeypatch):
         (["positions", "--temperature", "-1"], "temperature: got -1.0"),
         (["transformers", "--prompt", "x"], "--prompt: expected none with transformers"),
         (["--decoder", "somebodys"], "--decoder: got 'somebodys', expected MODULE:NAME"),
-        (["--decoder", "nobodys:exact"], "--decoder: got module 'nobodys'"),
+        (
+            ["--decoder", "nobodys:exact"],
+            "importing 'nobodys' failed with ModuleNotFoundError",
+        ),
         (
             ["--decoder", "somebodys:missing"],
             "--decoder: got 'missing', expected a function",
@@ -75,6 +81,13 @@ def here(tmp_path, monkeypatch):
         (["--decoder", "somebodys:exact", "--vocab", "1"], "vocab: got 1, expected 2 or more"),
         (["--decoder", "somebodys:exact", "--end-token", "7"], "end_ids: got 7, expected 0 to 2"),
         (["--decoder", "somebodys:exact", "--top-k", "0"], "top_k: got 0"),
+        (["--decoder", "somebodys:exact", "--max-paths", "0"], "max_paths: got 0"),
+        (["--decoder", "somebodys:exact", "--length", "16"], "length: got 16 with a vocabulary of 3"),
+        (["--decoder", "somebodys:exact", "--temperature", "inf"], "temperature: got inf"),
+        (["--decoder", "somebodys:exact", "--temperature", "0", "--top-k", "2"], "--top-k: expected a"),
+        (["--decoder", ".somebodys:exact"], "--decoder: importing '.somebodys' failed with TypeError"),
+        (["--decoder", "exits:f"], "--decoder: importing 'exits' failed with SystemExit: 0"),
+        (["--decoder", "broken_import:f"], "No module named 'no_such_package_at_all'"),
     ],
 )
 def test_a_wrong_argument_gets_one_line_and_exit_code_2(capsys, here, arguments, complaint):
@@ -84,15 +97,10 @@ def test_a_wrong_argument_gets_one_line_and_exit_code_2(capsys, here, arguments,
     assert err.count("\n") == 1
 
 
-def test_a_module_whose_own_import_fails_is_not_called_missing(here):
-    with pytest.raises(ModuleNotFoundError, match="no_such_package_at_all"):
-        find_decoder("broken_import:f")
-
-
-def test_an_exact_decoder_is_cleared_on_three_pairs(capsys, here):
+def test_an_exact_decoder_is_cleared_on_every_pair(capsys, here):
     code, out, _ = run(capsys, "audit", "--decoder", "somebodys:exact", "--length", "2")
     assert code == 0
-    assert out.count("exact: every sequence is as likely as under the target") == 3
+    assert out.count("exact: every sequence is as likely as under the target") == 5
     assert "1.00 tokens per target forward" in out
 
 
@@ -112,6 +120,12 @@ def test_a_decoder_that_crashes_is_told_where(capsys, here):
     assert "path: before the first random choice" in out
 
 
+def test_a_decoder_that_leaves_the_program_is_condemned(capsys, here):
+    code, out, _ = run(capsys, "audit", "--decoder", "somebodys:leaves")
+    assert code == 1
+    assert "crashed: SystemExit in somebodys.py:" in out
+
+
 def test_the_target_has_the_sampling_that_was_asked_for(capsys, here):
     options = ["--decoder", "somebodys:exact", "--length", "2", "--json"]
     assert run(capsys, "audit", *options, "--temperature", "1")[0] == 0
@@ -124,6 +138,7 @@ def test_a_budget_is_kept_and_what_is_left_is_said(capsys, here):
     options = ["--decoder", "somebodys:exact", "--max-paths", "10"]
     code, out, _ = run(capsys, "audit", *options)
     assert code == 1
+    assert out.count("The law of") == 5  # the others are tried all the same
     assert "undecided: a probability of" in out
     assert "was left for want of budget" in out
 

@@ -1,5 +1,6 @@
 """The exhaustive audit: hand calculations, every drafter, and decoders that misbehave."""
 
+import copy
 import random
 
 import pytest
@@ -15,7 +16,7 @@ from specdec_lab.decoding import autoregressive
 from specdec_lab.drafters import (
     ModelDrafter,
 )
-from specdec_lab.enumeration import Choice
+from specdec_lab.enumeration import Choice, Enumeration
 from specdec_lab.language_model import RandomLM, TableLM
 from specdec_lab.randomness import SeededChooser
 from specdec_lab.sampling import Sampling
@@ -145,6 +146,33 @@ def forgets_the_chooser(target, prompt, length, chooser):
     ]
 
 
+class BadRepr:
+    def __repr__(self):
+        raise RuntimeError
+
+
+def yields_for_ever(target, prompt, length, chooser):
+    while True:
+        if chooser is None:
+            yield 0
+
+
+def yields_and_fails(target, prompt, length, chooser):
+    yield 0
+    raise ValueError("boom")
+
+
+def leaves_the_program(target, prompt, length, chooser):
+    raise SystemExit(0)
+
+
+def hides_it(target, prompt, length, chooser):
+    try:
+        return [chooser.sample(torch.tensor([0.2, 0.2]))]
+    except BaseException as error:
+        raise KeyError("something else") from error
+
+
 CALLS = []
 
 
@@ -160,12 +188,25 @@ def remembers(target, prompt, length, chooser):
         (hangs, "never ends", "still running after 0.2 s", []),
         (crashes_late, "crashed", "KeyError in test_audit_decoder.py", ["draw 1"]),
         (own_generator, "hidden randomness", "torch's multinomial in test_audit_decoder.py", []),
-        (rarely_random, "hidden randomness", "global generator of Python", ["draw 1"]),
+        (rarely_random, "hidden randomness", "getrandbits in test_audit_decoder.py", ["draw 1"]),
         (forgets_the_chooser, "hidden randomness", "torch's rand", []),
         (remembers, "not repeatable", "another output", ["draw 0"]),
         (lambda *_: None, "bad output", "returned None", []),
-        (lambda *_: [0.5], "bad output", r"returned \[0.5\]", []),
-        (lambda *_: "010", "bad output", "returned '010'", []),
+        (lambda *_: [0.5], "bad output", r"returned \[0.5\] with 0.5 in it", []),
+        (lambda *_: "010", "bad output", "returned '010' with '0' in it", []),
+        (lambda *_: BadRepr(), "bad output", "returned a BadRepr", []),
+        (yields_for_ever, "never ends", "still running after 0.2 s", []),
+        (yields_and_fails, "crashed", "ValueError in test_audit_decoder.py", []),
+        (leaves_the_program, "crashed", "SystemExit in test_audit_decoder.py", []),
+        (lambda t, p, n, c: [c.sample([0.5, 0.5])], "bad distribution", "from a list", []),
+        (
+            lambda t, p, n, c: [c.sample(torch.ones(1, 2) / 2)],
+            "bad distribution",
+            r"shape \[1, 2\]",
+            [],
+        ),
+        (lambda t, p, n, c: t.extend([]), "crashed", "ValueError in test_audit_decoder.py", []),
+        (hides_it, "bad distribution", "sums to 0.4", []),
         (
             lambda t, p, n, c: [c.sample(torch.tensor([0.5, 0.4]))],
             "bad distribution",
@@ -200,13 +241,82 @@ def test_token_ids_of_every_kind_are_taken():
         assert audit_decoder(decoder, target, PROMPT, 2).verdict == "exact"
 
 
-def test_an_output_with_the_prompt_in_front_is_told_so():
+@pytest.mark.parametrize("cut", [None, 2])
+def test_an_output_with_the_prompt_in_front_is_told_so(cut):
     def decode(target, prompt, length, chooser):
-        return prompt + plain_decoder()(target, prompt, length, chooser)
+        return (prompt + plain_decoder()(target, prompt, length, chooser))[:cut]
 
     audit = audit_decoder(decode, RandomLM(VOCAB, seed=1), PROMPT, 2)
     assert audit.verdict == "not exact"
     assert "begins with the prompt" in audit.reason
+
+
+def test_an_output_behind_an_end_token_is_told_so():
+    audit = audit_decoder(plain_decoder(), RandomLM(VOCAB, seed=1), PROMPT, 3, end_ids=[2])
+    assert "goes on behind an end token, with probability" in audit.reason
+
+
+def test_token_ids_may_be_tensors_and_models_may_be_copied():
+    def with_tensors(target, prompt, length, chooser):
+        ids = torch.tensor(prompt)
+        for _ in range(length):
+            row = target.extend(ids[target.length :])[-1].softmax(-1)
+            ids = torch.cat([ids, torch.tensor([chooser.sample(row)])])
+        return ids[len(prompt) :]
+
+    def with_copies(target, prompt, length, chooser):
+        tokens = list(prompt)
+        for _ in range(length):
+            snapshot = copy.deepcopy(target)
+            tokens.append(chooser.sample(snapshot.extend(tokens)[-1].softmax(-1)))
+        return tokens[len(prompt) :]
+
+    for decoder in (with_tensors, with_copies):
+        assert audit_decoder(decoder, RandomLM(VOCAB, seed=1), PROMPT, 3).verdict == "exact"
+
+
+def test_a_memory_that_changes_nothing_is_no_fault():
+    rows = {}
+
+    def remembering(target, prompt, length, chooser):
+        tokens = list(prompt)
+        for _ in range(length):
+            if tuple(tokens) not in rows:
+                target.reset()
+                rows[tuple(tokens)] = target.extend(tokens)[-1].softmax(-1)
+            tokens.append(chooser.sample(rows[tuple(tokens)]))
+        return tokens[len(prompt) :]
+
+    assert audit_decoder(remembering, RandomLM(VOCAB, seed=1), PROMPT, 3).verdict == "exact"
+
+
+def test_a_loop_that_ends_in_all_likelihood_is_not_called_endless():
+    def patient(target, prompt, length, chooser):
+        while not chooser.accept(0.04):
+            pass
+        return plain_decoder()(target, prompt, length, chooser)
+
+    audit = audit_decoder(patient, RandomLM(VOCAB, seed=1), PROMPT, 1, max_paths=4000)
+    assert audit.verdict in ("exact", "undecided")
+    assert audit.output.covered > 0.999
+
+
+def test_the_budget_bounds_the_memory_too():
+    def wide(chooser):
+        return [chooser.sample(torch.full((500,), 1 / 500)) for _ in range(3)]
+
+    enumeration = Enumeration(wide, max_paths=50)
+    walked = sum(visit.probability for visit in enumeration)
+    assert len(enumeration._pending) < 1200
+    assert walked + enumeration.unwalked == pytest.approx(1.0, abs=1e-12)
+
+
+def test_efficiency_is_said_to_be_of_the_walked_part():
+    target = RandomLM(VOCAB, seed=1)
+    part = audit_decoder(MODEL, target, PROMPT, 3, max_paths=20).sheet().notes[-1]
+    whole = audit_decoder(MODEL, target, PROMPT, 3).sheet().notes[-1]
+    assert "in exact expectation of the part that was walked" in part
+    assert "in exact expectation (includes" in whole
 
 
 def test_a_decoder_that_draws_nothing_is_told_so():
@@ -230,11 +340,56 @@ def test_a_stale_cache_is_seen_because_rows_depend_on_the_whole_prefix():
     assert torch.equal(order_one.extend([0, 2, 1])[-1], TableLM.random(VOCAB).extend([2, 2, 1])[-1])
 
 
-def test_three_pairs_are_tried_and_a_twin_is_kept_whole():
-    audits = list(audit_cases(loop()))
-    assert [audit.verdict for audit in audits] == ["exact"] * 3
-    assert audits[2].output.block_efficiency == pytest.approx(3.0)
-    assert len(audits[1].target) < len(audits[0].target)  # some sequences are impossible
+def test_five_pairs_are_tried_and_a_twin_is_kept_whole():
+    audits = {audit.name.partition(", ")[2]: audit for audit in audit_cases(loop(), name="ours")}
+    assert [audit.verdict for audit in audits.values()] == ["exact"] * 5
+    assert audits["a draft like the target"].output.block_efficiency == pytest.approx(3.0)
+    different, impossible = audits["different models"], audits["impossible tokens"]
+    assert len(impossible.target) < len(different.target)
+    assert all(len(tokens) == 1 for tokens in audits["one token"].law)
+    assert 0.0 < min(audits["very unlikely tokens"].target.values()) < 1e-8
+
+
+def through_rows(change):
+    """Plain decoding with something done to each row; the draft model is not used."""
+
+    def decode(target, draft, prompt, length, chooser):
+        tokens = list(prompt)
+        for _ in range(length):
+            target.reset()
+            tokens.append(chooser.sample(change(target.extend(tokens)[-1].softmax(-1))))
+        return tokens[len(prompt) :]
+
+    return decode
+
+
+def without_the_tail(row):
+    kept = torch.where(row < 1e-4, 0.0, row)
+    return kept / kept.sum()
+
+
+def always_three(target, draft, prompt, length, chooser):
+    return plain_decoder()(target, prompt, 3, chooser)
+
+
+def last_two_of_the_prompt(target, draft, prompt, length, chooser):
+    return plain_decoder()(target, prompt[-2:], length, chooser)
+
+
+@pytest.mark.parametrize(
+    ("decoder", "case"),
+    [
+        (through_rows(without_the_tail), "very unlikely tokens"),
+        (always_three, "one token"),
+        (last_two_of_the_prompt, "one token"),
+    ],
+)
+def test_what_one_pair_cannot_show_another_does(decoder, case):
+    audits = list(audit_cases(decoder, name="theirs"))
+    condemned = [audit.name for audit in audits if audit.verdict == "not exact"]
+    assert f"theirs, {case}" in condemned
+    assert audits[0].verdict == "exact"
+    assert [audit.verdict for audit in audit_cases(through_rows(lambda row: row))] == ["exact"] * 5
 
 
 def test_cases_refuse_what_cannot_work():

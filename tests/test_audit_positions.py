@@ -50,6 +50,8 @@ def test_a_drafter_with_nothing_to_say_leaves_a_position_unjudged():
     audit = audit_positions(RandomLM(50, seed=1), NGramDrafter(50), [[1, 2]], max_new_tokens=4)
     assert [position.alpha for position in audit.positions] == [None] * 4
     assert audit.alpha is None
+    assert not audit.exact
+    assert "nothing was judged" in shown(audit)
     assert "at 4 more the drafter proposed nothing" in shown(audit)
 
 
@@ -63,6 +65,40 @@ def test_a_text_ends_at_an_end_token():
     target.end_ids = frozenset([2])
     audit = audit_positions(target, ModelDrafter(DRAFT), [[1]], max_new_tokens=8)
     assert [position.kind for position in audit.positions] == ["end"]
+
+
+def test_a_text_ends_where_the_context_does():
+    target = TableLM({(): [0.5, 0.3, 0.2]}, context_limit=5)
+    audit = audit_positions(target, ModelDrafter(DRAFT), [[1, 2]], max_new_tokens=8)
+    assert len(audit.positions) == 3
+
+
+def test_bad_input_is_named():
+    with pytest.raises(ValueError, match="prompts: got one without tokens"):
+        audit_positions(TARGET, ModelDrafter(DRAFT), [[]])
+    with pytest.raises(ValueError, match="drafter: got a vocabulary of 7, expected 3"):
+        audit_positions(TARGET, NGramDrafter(7), [[1]])
+
+
+class Words:
+    """A tokenizer that drops the space before a word when the word stands alone, as some do."""
+
+    def decode(self, tokens, **_):
+        return " ".join(["It rained.", "The", "cat"][token] for token in tokens)
+
+
+def test_a_token_is_read_in_its_context():
+    target = TableLM({(): [0.0, 1.0, 0.0], (1,): [0.0, 0.0, 1.0]})
+    audit = audit_positions(target, ModelDrafter(DRAFT), [[0]], tokenizer=Words(), max_new_tokens=2)
+    assert [(one.text, one.kind) for one in audit.positions] == [
+        (" The", "sentence start"),
+        (" cat", "word"),
+    ]
+
+
+def test_without_a_tokenizer_there_are_no_kinds():
+    audit = audit_positions(TARGET, ModelDrafter(DRAFT), [[1]], max_new_tokens=2)
+    assert {one.kind for one in audit.positions} == {"token"}
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])

@@ -1,8 +1,10 @@
 """The audit of black boxes: its numbers are checked by exact sums, not by more sampling."""
 
 import io
+import json
 from math import comb, exp, lgamma, log
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -89,6 +91,8 @@ def test_a_single_impossible_outcome_is_a_leak():
     audit = audit_samples(["a"] * 50 + ["b"] * 30 + ["c"] * 20 + ["z"], LAW)
     assert audit.verdict == "leak"
     assert audit.leaks == {"z": 1}
+    no_hit = audit_samples({"a": 50, "b": 30, "c": 20, "z": 0}, LAW)
+    assert (no_hit.verdict, no_hit.leaks) == ("no bias found", {})
     zero = audit_samples(["a", "d"], {"a": 1.0, "d": 0.0})
     assert zero.verdict == "leak"
 
@@ -109,6 +113,30 @@ def test_rare_outcomes_are_pooled_and_a_certain_one_needs_no_test():
     assert audit_samples(["a"], {"a": 1.0}).p_value == 1.0
 
 
+def test_a_pool_is_named_because_it_hides_what_is_in_it():
+    law = {"x": 0.5} | dict.fromkeys(range(5000), 0.0001)
+    audit = audit_samples({"x": 5000, 0: 5000}, law)
+    assert audit.verdict == "no bias found"
+    assert audit.pooled == (5000, pytest.approx(0.5))
+    assert "Not seen: a bias among the 5,000 rarest outcomes" in audit.sheet().notes[-1].text
+    assert audit.to_json()["pooled_probability"] == pytest.approx(0.5)
+
+
+def test_very_many_outcomes_take_more_hits_each():
+    cells = 60_000  # 5 hits expected in each: too few for so many cells, so they are pooled
+    assert audit_samples({0: 5 * cells}, dict.fromkeys(range(cells), 1 / cells)).degrees == 0
+
+
+def test_a_few_samples_of_many_outcomes_do_not_fill_the_memory():
+    law = dict.fromkeys(range(100000), 1e-05)
+    assert audit_samples([0], law).test == "G-test"
+
+
+def test_numbers_of_numpy_are_numbers():
+    audit = audit_samples({"a": np.int64(60), "b": np.int64(25), "c": np.int64(15)}, LAW)
+    assert json.loads(json.dumps(audit.to_json()))["samples"] == 100
+
+
 def test_a_pool_keeps_cells_apart_that_are_hit_often_enough():
     law = {0: 0.6, 1: 0.39, 2: 0.004, 3: 0.003, 4: 0.003}
     counts = {0: 600_000, 1: 390_000, 2: 4000, 3: 3000, 4: 3000}
@@ -120,6 +148,9 @@ def test_a_pool_keeps_cells_apart_that_are_hit_often_enough():
     ("arguments", "complaint"),
     [
         (([], LAW), "samples: got none"),
+        (({"a": 0}, LAW), "samples: got something else"),
+        (({"a": -5, "b": 15}, LAW), "samples: got something else"),
+        (({"a": 2.5}, LAW), "samples: got something else"),
         ((["a"], {"a": 0.7}), "expected_law: got probabilities that sum to 0.7"),
         ((["a"], {"a": 1.5, "b": -0.5}), "smallest -0.5"),
         ((["a"], {}), "sum to 0"),
@@ -141,7 +172,7 @@ def test_the_report_states_what_would_have_been_found():
     console.print(audit)
     text = " ".join(console.file.getvalue().split())
     assert "no bias found: exact multinomial, G = 1.6 over 2 cells" in text
-    assert "condemned with a probability of 1e-06" in text
+    assert "condemned with a probability of at most 1e-06" in text
     assert f"total variation {audit.detectable:.3f} or more" in text
     assert audit.to_json()["detectable_total_variation"] == audit.detectable
     assert "0 1" in audit._repr_html_()

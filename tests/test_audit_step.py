@@ -1,6 +1,7 @@
 """The one-step audit: the worked example, exact fractions, and what the two rules are there for."""
 
 import math
+import re
 from fractions import Fraction
 
 import pytest
@@ -116,6 +117,32 @@ def test_a_wrong_rule_does_not_give_p(wrong):
     assert audit.l1_error > 0.05
 
 
+def test_an_acceptance_above_one_is_one_and_hides_nothing():
+    p, q = [0.5, 0.5], [0.8, 0.2]
+    assert audit_step(p, q, acceptance=lambda p, q: p / q) == audit_step(p, q)
+    wrong = audit_step(p, q, acceptance=lambda p, q: p / q, residual=lambda p, q: p)
+    assert wrong.l1_error == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("value", [-1.0, math.nan])
+def test_an_acceptance_that_is_none_is_refused(value):
+    with pytest.raises(ValueError, match="acceptance: got"):
+        audit_step([0.5, 0.5], [0.8, 0.2], acceptance=lambda p, q: value)
+
+
+def test_a_residual_that_is_never_drawn_from_may_be_anything():
+    def textbook(p, q):
+        rest = (p - q).clamp(min=0.0)
+        return rest / rest.sum()  # 0/0 where p = q
+
+    assert audit_step([0.5, 0.5], [0.5, 0.5], residual=textbook).l1_error == 0.0
+
+
+def test_whole_numbers_are_of_either_kind():
+    assert audit_step([0.5, 0.5], [1, 0]).l1_error == 0.0
+    assert audit_step([Fraction(1, 2)] * 2, [1, 0]).rational
+
+
 def test_tensors_and_plain_numbers_are_the_same():
     p, q = torch.tensor([0.25, 0.75]), torch.tensor([0.5, 0.5])
     assert audit_step(p, q) == audit_step([0.25, 0.75], [0.5, 0.5])
@@ -130,11 +157,13 @@ def test_tensors_and_plain_numbers_are_the_same():
         (([0.5, 0.5], [1.0]), "p, q, labels: got 2, 1 and 2 entries"),
         (([0.5, 0.5], [0.5, 0.5], ["A"]), "p, q, labels: got 2, 2 and 1 entries"),
         (([Fraction(1, 2)] * 2, [0.5, 0.5]), "p, q: got fractions and floats"),
+        (([Fraction(33333, 100000)] * 3, [Fraction(1, 3)] * 3), "p: got entries that sum to 0.99999"),
+        ((torch.ones(1, 2) / 2, [0.5, 0.5]), "p: got shape [1, 2], expected [vocab]"),
         (([math.nan, 1.0], [0.5, 0.5]), "p: got entries that sum to nan"),
     ],
 )
 def test_bad_input_is_named(arguments, complaint):
-    with pytest.raises(ValueError, match=complaint.replace("(", r"\(")):
+    with pytest.raises(ValueError, match=re.escape(complaint)):
         audit_step(*arguments)
 
 

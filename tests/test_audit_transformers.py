@@ -37,6 +37,23 @@ def test_torchs_random_functions_ask_the_chooser():
     }
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda weights: torch.multinomial(7 * weights, 1),
+        lambda weights: torch.multinomial(input=weights, num_samples=1),
+        lambda weights: weights.multinomial(1),
+        lambda weights: torch.multinomial(weights.bfloat16(), 1),
+    ],
+)
+def test_every_way_to_call_multinomial_is_driven(draw):
+    def run(chooser):
+        with DrivenRandomness(chooser):
+            return int(draw(torch.tensor([0.25, 0.25, 0.5])))
+
+    assert dict(enumerate_outcomes(run)) == pytest.approx({0: 0.25, 1: 0.25, 2: 0.5})
+
+
 def test_more_than_one_draw_at_once_is_refused():
     def run(chooser):
         with DrivenRandomness(chooser):

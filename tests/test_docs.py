@@ -33,7 +33,7 @@ def test_the_audit_guides_decoder_is_cleared_from_the_command_line(capsys, tmp_p
     monkeypatch.chdir(tmp_path)
     code, out, _ = run(capsys, "audit", "--decoder", "my_module_of_the_guide:my_decoder")
     assert code == 0
-    assert out.count("exact: every sequence") == 3
+    assert out.count("exact: every sequence") == 5
 
 
 def test_the_audit_guides_costs_are_the_measured_ones():

@@ -198,5 +198,12 @@ def test_the_estimate_is_near_where_they_are_not():
     assert estimate_paths(lopsided, probes=400) == pytest.approx(10.0, abs=2.0)
 
 
+def test_the_estimate_of_a_huge_tree_is_a_number():
+    def wide(chooser):
+        return [chooser.sample(THIRDS) for _ in range(700)]
+
+    assert estimate_paths(wide, probes=2) == math.inf
+
+
 def test_the_estimate_of_an_endless_run_is_infinite():
     assert estimate_paths(never_ends, probes=2) == math.inf

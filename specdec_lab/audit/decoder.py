@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -46,6 +46,7 @@ class DecoderAudit(Shown):
         name: what to call the decoder.
         prompt: what both continue.
         length: the most tokens it was asked for.
+        end_ids: the end tokens it was meant to stop at.
         target: the target's own law, multiplied out without any decoder.
         output: the decoder's law; empty if it has none.
         tolerance: total variation that is put down to rounding.
@@ -55,6 +56,7 @@ class DecoderAudit(Shown):
     name: str
     prompt: Tokens
     length: int
+    end_ids: frozenset[int]
     target: Law
     output: OutputLaw = field(default_factory=OutputLaw)
     tolerance: float = TOLERANCE
@@ -114,13 +116,14 @@ class DecoderAudit(Shown):
         if self.verdict == "undecided":
             left = self.output.unwalked + self.output.pruned
             return f"a probability of {left:.1e} was not walked; raise the budget of paths"
-        overlong = sum(mass for tokens, mass in self.law.items() if len(tokens) > self.length)
-        if overlong > self.tolerance and all(
-            key[: len(self.prompt)] == self.prompt for key in self.law
-        ):
+        if self._begins_with_the_prompt:
             return "every output begins with the prompt, expected only what is new"
+        overlong = self._mass_of(lambda tokens: len(tokens) > self.length)
         if overlong > self.tolerance:
             return f"emits more than {self.length} tokens, with probability {overlong:.3g}"
+        past_the_end = self._mass_of(lambda tokens: not self.end_ids.isdisjoint(tokens[:-1]))
+        if past_the_end > self.tolerance:
+            return f"goes on behind an end token, with probability {past_the_end:.3g}"
         if not self.output.choices:
             return f"it asked the chooser nothing, so it always emits {list(next(iter(self.law)))}"
         tokens = max(self.differences, key=lambda key: abs(self.differences[key]))
@@ -128,6 +131,16 @@ class DecoderAudit(Shown):
             f"{list(tokens)} comes with probability {self.law.get(tokens, 0.0):.6f} instead of "
             f"{self.target.get(tokens, 0.0):.6f}"
         )
+
+    @property
+    def _begins_with_the_prompt(self) -> bool:
+        start = self.prompt[: self.length]
+        return all(key[: len(start)] == start for key in self.law) and not all(
+            key[: len(start)] == start for key in self.target
+        )
+
+    def _mass_of(self, condition: Callable[[Tokens], bool]) -> float:
+        return sum(mass for tokens, mass in self.law.items() if condition(tokens))
 
     def to_json(self) -> dict[str, Any]:
         """The verdict and the numbers behind it, for machines."""
@@ -226,10 +239,14 @@ def audit_decoder(
         prune_below, max_paths, seconds_per_path, progress: as in ``output_law``.
 
     Never raises for what the decoder does: that is the verdict.
+
+    Raises:
+        ValueError: for a budget below 1, or more sequences than can be written down.
     """
     title = name or str(getattr(decoder, "__name__", type(decoder).__name__))
+    end_ids = frozenset(end_ids)
     own = target_law(target, prompt, length, sampling=sampling, end_ids=end_ids)
-    audit = DecoderAudit(title, tuple(prompt), length, own, tolerance=tolerance)
+    audit = DecoderAudit(title, tuple(prompt), length, end_ids, own, tolerance=tolerance)
     try:
         output = output_law(
             decoder,

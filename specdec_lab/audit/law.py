@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import operator
 import sys
 import time
@@ -10,7 +11,6 @@ import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
 from pathlib import Path
 from typing import Literal, NoReturn
 from unittest import mock
@@ -45,6 +45,11 @@ PROBES = 40
 """Random paths from which the number of all is estimated."""
 WORTH_A_WORD = 5.0
 """Seconds from which on a walk is announced."""
+MOST_SEQUENCES = 200_000
+"""Sequences up to which the target's own law is written down."""
+OVER_BUDGET = 1000
+"""Tokens behind the budget that are still looked at."""
+_PACKAGE = Path(__file__).parents[1]
 WATCHED_PATHS = 8
 """The likeliest paths are walked a second time, under a slow watch for hidden randomness."""
 
@@ -122,6 +127,8 @@ def output_law(
             for something that is no distribution, draws randomness behind the chooser's back, or does
             not repeat itself.
     """
+    if max_paths < 1:
+        raise ValueError(f"max_paths: got {max_paths}, expected 1 or more")
     runner = _Runner(decoder, target, prompt, length, seconds_per_path)
     enumeration = Enumeration(runner.run, prune_below=prune_below, max_paths=max_paths)
     started = time.perf_counter()
@@ -170,11 +177,19 @@ def target_law(
         length: new tokens, fewer where an end token comes first.
         sampling: how the next token is chosen; None is temperature 1 and nothing else.
         end_ids: end tokens; each is the last token of its sequence.
+
+    Raises:
+        ValueError: if there are more than ``MOST_SEQUENCES`` of them.
     """
     chosen, ends = sampling or Sampling(1.0), frozenset(end_ids)
     law: Law = {}
     pending: list[tuple[Tokens, float]] = [((), 1.0)]
     while pending:
+        if len(law) + len(pending) > MOST_SEQUENCES:
+            raise ValueError(
+                f"length: got {length} with a vocabulary of {target.vocab_size}, expected at most "
+                f"{MOST_SEQUENCES:,} sequences: take a shorter length or a smaller vocabulary"
+            )
         tokens, mass = pending.pop()
         if len(tokens) == length or (tokens and tokens[-1] in ends):
             law[tokens] = mass
@@ -222,41 +237,68 @@ class _Runner:
         try:
             with time_limit(self._seconds):
                 output = self._decoder(self._target, list(self._prompt), self._length, chooser)
-                # A generator does its work here, and has to be limited, too.
-                items = list(output) if isinstance(output, Iterable) else output
+                # A generator does its work only here, where it is limited, too.
+                tokens = _token_ids(output, self._length + OVER_BUDGET, path)
+        except (KeyboardInterrupt, Misconduct, DecoderFault):
+            raise
         except OutOfTime:
             what = f"was still running after {self._seconds:g} s, expected an end"
             raise DecoderFault("never ends", what, path) from None
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            raised = getattr(chooser, "raised", None)
+            if raised is not None:  # whatever the decoder made of it
+                raise raised from None
             raise DecoderFault("crashed", _described(error), path) from error
-        return _Output(_token_ids(items, path), self._forwards)
+        return _Output(tokens, self._forwards)
 
     @contextlib.contextmanager
     def counting(self) -> Iterator[None]:
         """Count the target's forward passes."""
-        extend = self._target.extend
+        # On the class, not on the instance: a copy that the decoder makes must read into itself.
+        model = type(self._target)
+        extend = model.extend
 
-        def counted(tokens: Sequence[int], rows: int | None = None) -> Tensor:
-            self._forwards += 1
-            return extend(tokens, rows)
+        def counted(target: CausalLM, tokens: Sequence[int], rows: int | None = None) -> Tensor:
+            self._forwards += target is self._target
+            return extend(target, tokens, rows)
 
-        with mock.patch.object(self._target, "extend", counted):
+        with mock.patch.object(model, "extend", counted):
             yield
 
 
-def _token_ids(items: object, path: Sequence[Choice]) -> Tokens:
+def _token_ids(output: object, most: int, path: Sequence[Choice]) -> Tokens:
+    """The first ``most`` of the token ids that a decoder returned."""
+    if not isinstance(output, Iterable):
+        what = f"returned {_shown(output)}, expected the new token ids as a sequence of whole numbers"
+        raise DecoderFault("bad output", what, path)
+    tokens = []
+    for item in itertools.islice(output, most):
+        try:
+            tokens.append(operator.index(item))
+        except (TypeError, RuntimeError):  # the latter from a tensor that has no value
+            what = f"returned {_shown(output)} with {_shown(item)} in it, expected whole numbers"
+            raise DecoderFault("bad output", what, path) from None
+    return tuple(tokens)
+
+
+def _shown(thing: object) -> str:
     try:
-        return tuple(map(operator.index, items))  # type: ignore[call-overload]
-    except TypeError:
-        what = f"returned {items!r:.80}, expected the new token ids as a sequence of whole numbers"
-        raise DecoderFault("bad output", what, path) from None
+        return f"{thing!r:.80}"
+    except Exception:
+        return f"a {type(thing).__name__}"
 
 
 def _described(error: BaseException) -> str:
-    """An exception and the innermost line of it, in one line."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{Path(frame.filename).name}:{frame.lineno}"
+    """An exception and the line of the decoder that it comes from, in one line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if not _is_ours(Path(frame.filename))] or frames
+    where = f"{Path(theirs[-1].filename).name}:{theirs[-1].lineno}"
     return f"{type(error).__name__} in {where}: {' '.join(str(error).split()) or 'without a message'}"
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether a file belongs to the library's floors and the audit; the gallery stands for others."""
+    return file.parent in (_PACKAGE, _PACKAGE / "audit") or file.name == "member.py"
 
 
 def _watch(enumeration: Enumeration[_Output], visit: Visit[_Output], twins: GlobalTwins) -> None:
@@ -280,7 +322,8 @@ def _watch(enumeration: Enumeration[_Output], visit: Visit[_Output], twins: Glob
 def _require_untouched(twins: GlobalTwins, path: Sequence[Choice]) -> None:
     used = twins.used()
     if used:
-        what = f"used the global generator of {' and '.join(used)}, expected the chooser only"
+        names = " and ".join(used)
+        what = f"drew from or seeded the global generator of {names}, expected the chooser only"
         raise DecoderFault("hidden randomness", what, path)
 
 
@@ -290,9 +333,10 @@ def _bar(runner: _Runner, max_paths: int, progress: bool) -> tqdm[NoReturn]:
     if progress:
         started = time.perf_counter()
         expected = estimate_paths(runner.run, PROBES)
-        seconds = expected * (time.perf_counter() - started) / PROBES
-        if seconds > WORTH_A_WORD and isfinite(expected):
-            over = f"; the budget is {max_paths:,} of them" if expected > max_paths else ""
+        walked = min(expected, max_paths)
+        seconds = walked * (time.perf_counter() - started) / PROBES
+        if seconds > WORTH_A_WORD:
+            over = f" for the {max_paths:,} likeliest of them" if expected > max_paths else ""
             tqdm.write(f"about {expected:,.0f} paths, about {seconds:.0f} s{over}", file=sys.stderr)
-        total = round(min(expected, max_paths)) if isfinite(expected) else None
+        total = round(walked)
     return tqdm(total=total, desc="paths (estimated)", disable=not progress, leave=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from specdec_lab.audit.decoder import DecoderAudit, audit_decoder
 from specdec_lab.audit.gallery.member import DraftedDecoder, loop, with_draft
@@ -10,7 +11,43 @@ from specdec_lab.audit.law import MAX_PATHS
 from specdec_lab.language_model import RandomLM
 from specdec_lab.sampling import Sampling
 
-PROMPT = (0, 1)
+PROMPT, OTHER_PROMPT = (0, 1), (1, 0, 0)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A pair of toy models, a prompt and a length to try a decoder on."""
+
+    name: str
+    target: RandomLM
+    draft: RandomLM
+    prompt: tuple[int, ...]
+    length: int
+
+
+def _cases(vocab: int, length: int, seed: int) -> list[_Case]:
+    """One mistake shows on one of them, another on another."""
+    other = seed + 1000
+    plain, some = RandomLM(vocab, seed), 1 / vocab
+    return [
+        _Case("different models", plain, RandomLM(vocab, other), PROMPT, length),
+        _Case("one token", plain, RandomLM(vocab, other), OTHER_PROMPT, min(length, 1)),
+        _Case(
+            "impossible tokens",
+            RandomLM(vocab, seed, zeros=some),
+            RandomLM(vocab, other, zeros=some),
+            PROMPT,
+            length,
+        ),
+        _Case(
+            "very unlikely tokens",
+            RandomLM(vocab, seed, sharpness=16.0),
+            RandomLM(vocab, other),
+            OTHER_PROMPT,
+            length,
+        ),
+        _Case("a draft like the target", plain, RandomLM(vocab, seed), PROMPT, length),
+    ]
 
 
 def audit_cases(
@@ -25,10 +62,11 @@ def audit_cases(
     max_paths: int | None = None,
     progress: bool = False,
 ) -> Iterator[DecoderAudit]:
-    """Audit a decoder on three pairs of toy models; one mistake shows on one, another on another.
+    """Audit a decoder on five pairs of toy models; one mistake shows on one, another on another.
 
-    The models give random distributions behind every prefix. The pairs are: two different models; two
-    models with impossible tokens, not the same ones; a draft model equal to the target.
+    All models give random distributions behind every prefix. The pairs are: two different models; the
+    same behind another prompt, for a single token; two models with impossible tokens, not the same
+    ones; a target with tokens of 1e-4 and below; a draft model equal to the target.
 
     Args:
         decoder: (target, draft model, prompt, max_new_tokens, chooser) -> the new tokens.
@@ -37,7 +75,7 @@ def audit_cases(
         length: new tokens.
         seed: other models.
         sampling: what the decoder is meant to do with the logits; None is temperature 1.
-        end_ids: end tokens that it is meant to stop at.
+        end_ids: end tokens that it is meant to stop at; the target has them as its ``end_ids``.
         max_paths: the budget for each pair.
         progress: show bars.
 
@@ -50,23 +88,16 @@ def audit_cases(
     if wrong:
         raise ValueError(f"end_ids: got {wrong[0]}, expected 0 to {vocab - 1}")
     title = name or getattr(decoder, "__name__", "the decoder")
-    pairs = {
-        "different models": (RandomLM(vocab, seed), RandomLM(vocab, seed + 1000)),
-        "impossible tokens": (
-            RandomLM(vocab, seed, zeros=1 / vocab),
-            RandomLM(vocab, seed + 1000, zeros=1 / vocab),
-        ),
-        "a draft like the target": (RandomLM(vocab, seed), RandomLM(vocab, seed)),
-    }
-    for case, (target, draft) in pairs.items():
+    for case in _cases(vocab, length, seed):
+        case.target.end_ids = frozenset(end_ids)
         yield audit_decoder(
-            with_draft(decoder, draft),
-            target,
-            PROMPT,
-            length,
+            with_draft(decoder, case.draft),
+            case.target,
+            case.prompt,
+            case.length,
             sampling=sampling,
             end_ids=end_ids,
-            name=f"{title}, {case}",
+            name=f"{title}, {case.name}",
             max_paths=MAX_PATHS if max_paths is None else max_paths,
             progress=progress,
         )

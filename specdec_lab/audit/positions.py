@@ -13,15 +13,15 @@ from tqdm.auto import tqdm
 
 from specdec_lab.audit.decoder import small_number
 from specdec_lab.distributions import alpha, residual
-from specdec_lab.drafters import Drafter
+from specdec_lab.drafters import Drafter, require_same_width
 from specdec_lab.language_model import CausalLM
 from specdec_lab.provenance import provenance
 from specdec_lab.randomness import SeededChooser
 from specdec_lab.sampling import Sampling
 from specdec_lab.sheet import Sheet, Shown, Toned
-from specdec_lab.text import Decode, Tokenizer, decoder, encode
+from specdec_lab.text import Decode, Tokenizer, Transcript, decoder, encode
 
-KINDS = ("sentence start", "name", "word", "inside a word", "number", "punctuation", "end")
+KINDS = ("token", "sentence start", "name", "word", "inside a word", "number", "punctuation", "end")
 ROUNDING = 1e-12
 """L1 that float64 leaves over a vocabulary of 10^5; 1e-15 is usual."""
 
@@ -33,7 +33,7 @@ class AuditedPosition:
     Args:
         token: the token that stands there, drawn from p.
         text: its text.
-        kind: one of ``KINDS``.
+        kind: one of ``KINDS``; "token" where there is no tokenizer to read text with.
         alpha: expected acceptance there; None where the drafter proposed nothing.
         l1_error: of the one-step reconstruction in float64.
         l1_error_decoding: of the same with the rounding of decoding itself (float32 on most models).
@@ -88,8 +88,8 @@ class PositionsAudit(Shown):
 
     @property
     def exact(self) -> bool:
-        """Whether p is restored at every position, up to the rounding of float64."""
-        return self.l1_error <= ROUNDING
+        """Whether something was judged, and p restored there up to the rounding of float64."""
+        return bool(self.judged) and self.l1_error <= ROUNDING
 
     def to_json(self) -> dict[str, Any]:
         """Every position, for machines."""
@@ -115,13 +115,7 @@ class PositionsAudit(Shown):
         )
         silent = len(self.positions) - len(self.judged)
         notes: list[str | Toned] = [
-            Toned(
-                f"p is restored everywhere: L1 at most {small_number(self.l1_error)} in float64; "
-                f"{small_number(self.l1_error_decoding)} with the rounding of decoding itself",
-                "good",
-            )
-            if self.exact
-            else Toned(f"p is NOT restored: L1 {small_number(self.l1_error)}", "bad"),
+            self._verdict(),
             f"alpha is {_number(self.alpha)} on average over {len(self.judged)} positions"
             + (f"; at {silent} more the drafter proposed nothing" if silent else ""),
             f"measured: target {self.provenance['target']}, drafter {self.provenance['drafter']}, "
@@ -132,6 +126,17 @@ class PositionsAudit(Shown):
             columns=("at", "positions", "alpha", "lowest"),
             rows=rows,
             notes=tuple(notes),
+        )
+
+    def _verdict(self) -> Toned:
+        if not self.judged:
+            return Toned("nothing was judged: the drafter proposed nothing", "unsure")
+        if not self.exact:
+            return Toned(f"p is NOT restored: L1 {small_number(self.l1_error)}", "bad")
+        return Toned(
+            f"p is restored everywhere: L1 at most {small_number(self.l1_error)} in float64; "
+            f"{small_number(self.l1_error_decoding)} with the rounding of decoding itself",
+            "good",
         )
 
     def _by_kind(self) -> dict[str, list[AuditedPosition]]:
@@ -168,6 +173,7 @@ def audit_positions(
         seed: of the texts.
         progress: show a bar.
     """
+    require_same_width(target, drafter)
     chosen = sampling or Sampling(1.0)
     decode = decoder(tokenizer) if tokenizer is not None else None
     texts, shown = [], []
@@ -201,29 +207,56 @@ class _Walk:
         self._decode = decode
 
     def positions(self, prompt: list[int], length: int, bar: Any) -> Iterable[AuditedPosition]:
-        tokens, text = list(prompt), ""
+        tokens = list(prompt)
         self._target.reset()
         self._drafter.begin(self._sampling)
         drafting = SeededChooser(self._chooser.seed)
-        for _ in range(length):
+        reader = _Reader(self._decode, prompt)
+        for _ in range(min(length, _room(self._target, prompt))):
             draft = self._drafter.propose(tokens, 1, drafting)
             logits = self._target.extend(self._target.rewind_to_match(tokens), rows=1)[0]
             p = self._sampling.distribution(tokens, logits)  # [vocab]
             token = self._chooser.sample(p)
             tokens.append(token)
-            piece = self._decode([token]) if self._decode else f" {token}"
             ends = token in self._target.end_ids
-            kind = "end" if ends else kind_of(piece, text)
-            text += piece
+            piece, kind = reader.read(token)
+            judged = _judge(p, draft.q[0].to(p.device)) if len(draft) else (None, 0.0, 0.0)
+            yield AuditedPosition(token, piece, "end" if ends else kind, *judged)
             bar.update()
-            if len(draft):
-                q = draft.q[0].to(p.device)
-                errors = reconstruction_error(p.double(), q.double()), decoding_error(p, q)
-                yield AuditedPosition(token, piece, kind, alpha(p, q), *errors)
-            else:
-                yield AuditedPosition(token, piece, kind, None, 0.0, 0.0)
             if ends:
                 return
+
+
+class _Reader:
+    """The text of each token, in its context: characters and words may span tokens."""
+
+    def __init__(self, decode: Decode | None, prompt: list[int]) -> None:
+        self._transcript = Transcript(decode) if decode else None
+        for token in prompt:
+            self._read(token)
+
+    def read(self, token: int) -> tuple[str, str]:
+        """The text that the token completes, and its kind."""
+        if self._transcript is None:
+            return str(token), "token"
+        before = self._transcript.text
+        piece = self._read(token)
+        return piece, kind_of(piece, before) if piece else "inside a word"
+
+    def _read(self, token: int) -> str:
+        return self._transcript.push(token) if self._transcript else ""
+
+
+def _judge(p: Tensor, q: Tensor) -> tuple[float, float, float]:
+    """alpha and both errors."""
+    return alpha(p, q), reconstruction_error(p.double(), q.double()), decoding_error(p, q)
+
+
+def _room(target: CausalLM, prompt: list[int]) -> int:
+    """How many positions the target's context has left behind the prompt."""
+    if not prompt:
+        raise ValueError("prompts: got one without tokens, expected at least one")
+    return 10**9 if target.context_limit is None else target.context_limit - len(prompt)
 
 
 def reconstruction_error(p: Tensor, q: Tensor) -> float:
@@ -232,9 +265,9 @@ def reconstruction_error(p: Tensor, q: Tensor) -> float:
 
 
 def decoding_error(p: Tensor, q: Tensor) -> float:
-    """L1 between p and what one step makes of q, with ratio and residual in their own precision.
+    """L1 between p and what one step makes of q, with the residual in its own precision.
 
-    The sums are in float64, as they are when a chooser draws: tokens follow q / sum(q).
+    The rest is in float64, as it is when a chooser decides: tokens follow q / sum(q).
     """
     wide_p, wide_q = p.double(), q.double()
     chances = torch.where(wide_q > 0.0, wide_p / wide_q, 0.0).clamp(max=1.0)

@@ -7,6 +7,7 @@ would have been found.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -24,10 +25,12 @@ SamplesVerdict = Literal["no bias found", "not exact", "leak"]
 
 FALSE_ALARM = 1e-6
 POWER = 0.99
-MOST_TABLES = 200_000
-"""Tables of counts up to which the test's law is enumerated instead of approximated."""
-LEAST_EXPECTED = 5.0
-"""Cells expected to be hit more rarely are pooled: the approximation needs about this much."""
+MOST_ENTRIES = 2_000_000
+"""Tables of counts times cells up to which the test's law is enumerated instead of approximated."""
+LEAST_EXPECTED = ((1_000, 10.0), (50_000, 20.0), (float("inf"), 50.0))
+"""(cells up to, hits expected): cells expected to be hit more rarely are pooled. G exceeds chi-square a
+little in each cell, the less so the more hits are expected, and many cells add it up; so computed from
+the Poisson law, the chance of a false alarm at 1e-6 stays within a factor of two."""
 SHOWN = 6
 
 
@@ -43,10 +46,11 @@ class SampleAudit(Shown, Generic[Outcome]):
         g: the statistic, 2 * sum of O ln(O/E) over the cells.
         degrees: cells less one, after pooling.
         p_value: the chance of a G at least this large if the law holds.
+        pooled: how many rare outcomes were counted as one, and their probability together.
         leaks: outcomes of probability 0 that came all the same, with their hits.
         false_alarm: the chance to condemn an exact sampler.
-        detectable: any bias with at least this total variation from the law is found with 99 % power
-            (chi-square approximation; a bias inside a pool of rare outcomes is not seen).
+        detectable: any bias with at least this total variation from the law, the pool counted as one
+            outcome, is found with 99 % power (chi-square approximation).
     """
 
     samples: int
@@ -56,6 +60,7 @@ class SampleAudit(Shown, Generic[Outcome]):
     g: float
     degrees: int
     p_value: float
+    pooled: tuple[int, float]
     leaks: dict[Outcome, int]
     false_alarm: float
     detectable: float
@@ -76,6 +81,8 @@ class SampleAudit(Shown, Generic[Outcome]):
             "g": self.g,
             "degrees": self.degrees,
             "p_value": self.p_value,
+            "pooled_outcomes": self.pooled[0],
+            "pooled_probability": self.pooled[1],
             "leaks": [[_name(outcome), hits] for outcome, hits in self.leaks.items()],
             "false_alarm": self.false_alarm,
             "detectable_total_variation": self.detectable,
@@ -111,12 +118,18 @@ class SampleAudit(Shown, Generic[Outcome]):
         yield Toned(f"{self.verdict}: {self._reason()}", "good" if self.found_nothing else "bad")
         yield "pull is (hits - expected) / sqrt(expected); about 3 at most is usual"
         leak = 1.0 - (1.0 - POWER) ** (1.0 / self.samples)
-        about = "" if self.test == "exact multinomial" else "about "
+        about = "at most" if self.test == "exact multinomial" else "about"
         yield (
-            f"An exact sampler is condemned with a probability of {about}{self.false_alarm:g}. "
+            f"An exact sampler is condemned with a probability of {about} {self.false_alarm:g}. "
             f"Found with {POWER:.0%} power: any bias of total variation {self.detectable:.3f} or more, "
             f"and an impossible outcome that comes with a probability of {leak:.1e} or more."
         )
+        if self.pooled[0]:
+            yield Toned(
+                f"Not seen: a bias among the {self.pooled[0]:,} rarest outcomes, counted as one "
+                f"(probability {self.pooled[1]:.2g} together).",
+                "unsure",
+            )
 
     @property
     def found_nothing(self) -> bool:
@@ -147,21 +160,20 @@ def audit_samples(
     Raises:
         ValueError: for no samples, or an expected law that is none.
     """
-    counts = Counter(samples)
+    counts = _counted(samples)
     total = sum(counts.values())
-    if not total:
-        raise ValueError("samples: got none, expected at least one")
     _require_law(expected_law)
     if not 0.0 < false_alarm < 1.0:
         raise ValueError(f"false_alarm: got {false_alarm}, expected a probability between 0 and 1")
     law = {outcome: mass for outcome, mass in expected_law.items() if mass > 0.0}
-    leaks = {outcome: hits for outcome, hits in counts.items() if outcome not in law}
-    observed = np.array([counts[outcome] for outcome in law], dtype=float)
-    expected = np.array(list(law.values()))
+    leaks = {outcome: hits for outcome, hits in counts.items() if hits and outcome not in law}
+    observed = np.array([counts.get(outcome, 0) for outcome in law], dtype=float)
+    expected = np.array(list(law.values()), dtype=float)
     expected = expected / expected.sum()
-    exact = comb(total + len(law) - 1, len(law) - 1) <= MOST_TABLES
+    exact = len(law) * comb(total + len(law) - 1, len(law) - 1) <= MOST_ENTRIES
+    pooled = (0, 0.0)
     if not exact:
-        observed, expected = _pooled(observed, expected, total)
+        observed, expected, pooled = _pooled(observed, expected, total)
     g, degrees = _g(observed, total * expected), len(expected) - 1
     if leaks:  # then the counts are not a table of the law at all
         p_value = 0.0
@@ -171,12 +183,13 @@ def audit_samples(
         p_value = _chi_square_tail(g / _williams(total, expected), degrees)
     return SampleAudit(
         samples=total,
-        counts=dict(counts),
+        counts=counts,
         law=dict(expected_law),
         test="exact multinomial" if exact else "G-test",
         g=g,
         degrees=degrees,
         p_value=p_value,
+        pooled=pooled,
         leaks=leaks,
         false_alarm=false_alarm,
         detectable=detectable_bias(total, degrees, false_alarm),
@@ -213,20 +226,34 @@ def _g(observed: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> float:
 
 def _pooled(
     observed: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], total: int
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], tuple[int, float]]:
     """The rarest cells in one, as many as it takes for every cell to be expected often enough."""
+    least = next(hits for cells, hits in LEAST_EXPECTED if len(expected) <= cells)
     order = np.argsort(expected)
-    running = np.cumsum(expected[order]) * total
-    rare = int(np.sum(expected * total < LEAST_EXPECTED))
-    while 0 < rare < len(order) and running[rare - 1] < LEAST_EXPECTED:
+    running = np.cumsum(expected[order])
+    rare = int(np.sum(expected * total < least))
+    while 0 < rare < len(order) and running[rare - 1] * total < least:
         rare += 1
     if rare <= 1:
-        return observed, expected
+        return observed, expected, (0, 0.0)
     first, rest = order[:rare], order[rare:]
     return (
         np.append(observed[rest], observed[first].sum()),
         np.append(expected[rest], expected[first].sum()),
+        (rare, float(running[rare - 1])),
     )
+
+
+def _counted(samples: Iterable[Outcome] | Mapping[Outcome, int]) -> dict[Outcome, int]:
+    counts = Counter(samples)
+    try:
+        whole = {outcome: operator.index(hits) for outcome, hits in counts.items()}
+    except TypeError:
+        whole = {}
+    if not whole or min(whole.values()) < 0 or not sum(whole.values()):
+        what = "something else" if counts else "none"
+        raise ValueError(f"samples: got {what}, expected outcomes, or whole numbers of hits for each")
+    return whole
 
 
 def _exact_p_value(g: float, total: int, expected: np.ndarray[Any, Any]) -> float:

@@ -24,7 +24,7 @@ GALLERY: list[Member] = [*HONEST, *RULES, *LOOPS]
 
 VOCAB, LENGTH, PROMPT = 3, 3, (0, 1)
 MAX_PATHS = 1000
-"""All members need fewer, but the one that has infinitely many."""
+"""Honest members need fewer; two of the rogues have more, and are condemned by then."""
 
 
 @dataclass(frozen=True)
