@@ -14,6 +14,7 @@ from specdec_lab.parsing import (
     add_drafter_options,
     add_model_options,
     add_sampling_options,
+    load_models,
     refuse_drafter_options_without_effect,
     refuse_truncation_without_temperature,
     whole_number,
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 what there is to audit:
-  (nothing named)   one step, this library's decoder, and the gallery of rogues; 15 seconds
-  positions         p and q of a real pair at the positions of real texts; half a minute
-  transformers      transformers' own assisted generation, on tiny models; 20 seconds
+  (nothing named)   one step, this library's decoder, and the gallery of rogues; 10 seconds
+  positions         p and q of a real pair at the positions of real texts; 20 seconds
+  transformers      transformers' own assisted generation, on tiny models; 15 seconds
 
 examples:
   specdec-lab audit
@@ -200,24 +201,15 @@ def find_decoder(name: str) -> DraftedDecoder:
 
 def _run_positions(options: argparse.Namespace, console: Console) -> int:
     from specdec_lab.audit.positions import audit_positions
-    from specdec_lab.pretrained import load_pair
     from specdec_lab.sampling import Sampling
 
     temperature = 1.0 if options.temperature is None else options.temperature
     sampling = Sampling(temperature, options.top_k, options.top_p)
-    pair = load_pair(
-        target=options.target,
-        draft=options.draft,
-        dtype=options.dtype,
-        device=options.device,
-        progress=not options.json,
-    )
     # Prompt look-up, the default of a pair without a draft model, has next to nothing to say here.
-    kind = options.drafter or ("layerskip" if pair.draft is None else "model")
-    noise = 0.3 if options.noise is None else options.noise
+    pair, drafter = load_models(options, default_drafter="layerskip")
     audit = audit_positions(
         pair.target,
-        pair.drafter(kind, layers=options.layers, noise=noise),
+        drafter,
         POSITION_PROMPTS if options.prompt is None else [options.prompt],
         tokenizer=pair.tokenizer,
         chat=options.chat or options.prompt is None,

@@ -22,6 +22,7 @@ from specdec_lab.parsing import (
     add_drafter_options,
     add_model_options,
     add_sampling_options,
+    load_models,
     refuse_drafter_options_without_effect,
     refuse_truncation_without_temperature,
     whole_number,
@@ -125,21 +126,12 @@ def _run_demo(options: argparse.Namespace) -> int:
     prompt = DEFAULT_PROMPT if options.prompt is None else options.prompt
 
     from specdec_lab.demo import run_demo
-    from specdec_lab.pretrained import load_pair
     from specdec_lab.sampling import Sampling
     from specdec_lab.terminal import RoundPrinter, demo_table
     from specdec_lab.text import decoder
 
     sampling = Sampling(options.temperature, options.top_k, options.top_p)
-    pair = load_pair(
-        target=options.target,
-        draft=options.draft,
-        dtype=options.dtype,
-        device=options.device,
-        progress=not options.json,
-    )
-    noise = 0.3 if options.noise is None else options.noise
-    drafter = pair.drafter(options.drafter, layers=options.layers, noise=noise)
+    pair, drafter = load_models(options)
     printer = RoundPrinter(console, decoder(pair.tokenizer))
     if not options.json:
         console.print(printer.legend())

@@ -41,11 +41,9 @@ class GlobalTwins:
         self._torch_start = torch.get_rng_state()
         self._numpy_start = np.random.get_state()
         self._python_start = random.getstate()
-        self._torch, self._numpy, self._python = (
-            torch.Generator(),
-            np.random.RandomState(),
-            random.Random(),
-        )
+        self._torch = torch.Generator("cpu")
+        self._numpy = np.random.RandomState()
+        self._python = random.Random()
         self.restore()
 
     def restore(self) -> None:

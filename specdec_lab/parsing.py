@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+if TYPE_CHECKING:
+    from specdec_lab.drafters import Drafter
+    from specdec_lab.pretrained import Pair
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -46,6 +50,29 @@ def add_drafter_options(
     drafting.add_argument("--layers", type=whole_number, metavar="N", help="layerskip: layers (2/3)")
     drafting.add_argument("--noise", type=float, metavar="X", help="corrupted: share of noise (0.3)")
     return drafting
+
+
+def load_models(
+    options: argparse.Namespace, default_drafter: str | None = None
+) -> tuple[Pair, Drafter]:
+    """The pair and the drafter that these options name.
+
+    Args:
+        options: with those of ``add_model_options`` and ``add_drafter_options``, and ``json``.
+        default_drafter: the kind to take for a pair without a draft model; None is the pair's own.
+    """
+    from specdec_lab.pretrained import load_pair  # takes seconds, and not every command needs it
+
+    pair = load_pair(
+        target=options.target,
+        draft=options.draft,
+        dtype=options.dtype,
+        device=options.device,
+        progress=not options.json,
+    )
+    kind = options.drafter or (default_drafter if pair.draft is None else None)
+    noise = 0.3 if options.noise is None else options.noise
+    return pair, pair.drafter(kind, layers=options.layers, noise=noise)
 
 
 def add_sampling_options(group: argparse._ActionsContainer, temperature: str) -> None:

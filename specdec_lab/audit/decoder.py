@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from specdec_lab.audit.law import (
@@ -69,7 +70,7 @@ class DecoderAudit(Shown):
         """The decoder's own law, as far as it was walked."""
         return self.output.law
 
-    @property
+    @cached_property
     def differences(self) -> dict[Tokens, float]:
         """Decoder minus target, for each sequence that either can emit."""
         every = self.law | self.target

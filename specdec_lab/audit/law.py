@@ -49,9 +49,9 @@ MOST_SEQUENCES = 200_000
 """Sequences up to which the target's own law is written down."""
 OVER_BUDGET = 1000
 """Tokens behind the budget that are still looked at."""
-_PACKAGE = Path(__file__).parents[1]
 WATCHED_PATHS = 8
 """The likeliest paths are walked a second time, under a slow watch for hidden randomness."""
+_PACKAGE = Path(__file__).parents[1]
 
 
 class DecoderFault(RuntimeError):
