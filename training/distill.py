@@ -1,0 +1,319 @@
+"""Train the draft model: two layers and a reduced head, to say what the target would say.
+
+    python -m training.distill                      over all the text that is there; resumes after a kill
+    python -m training.distill --run try --passes 1 another run beside it
+
+A run's folder in the user's cache holds its checkpoint, its ancestors and its curve. The same command
+goes on where it was; another setting under the same name is refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from tqdm.auto import tqdm
+from transformers import LlamaForCausalLM
+
+from specdec_lab.draft_model import new_draft, save_draft
+from specdec_lab.files import replacing
+from specdec_lab.pretrained import Pair, load_pair
+from training.generate import Author
+from training.held_out import HeldOut, held_out_text, touching
+from training.losses import TargetHead, distance
+from training.teacher import cache_folder, scores_of
+from training.texts import FOLDER, load_shard
+
+SHARDS_THAT_CHOOSE_THE_HEAD = 12
+ANCESTORS = {"early": 0.02, "middle": 0.15}
+"""Name -> the share of the training after which the draft is kept as it is."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides how a run turns out.
+
+    Args:
+        layers: of the draft.
+        kept: tokens that the head covers.
+        passes: over the text.
+        shards: how many of them to train on, from the first.
+        step_tokens: positions in a step, about.
+        learning_rate: of the matrices; its highest, after the warm-up.
+        seed: of the order of the documents.
+    """
+
+    layers: int = 2
+    kept: int = 12_288
+    passes: float = 3.0
+    shards: int = 36
+    step_tokens: int = 2_048
+    learning_rate: float = 1e-3
+    optimizer: str = "adamw"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Text:
+    """All documents with their scores, one document behind the other."""
+
+    tokens: Tensor
+    hidden: Tensor
+    log_sum: Tensor
+    spans: list[tuple[int, int, int]]
+    """Of each document: where it starts, where it ends, and from which position on it counts."""
+
+
+class Trainer:
+    """A run: the draft, its optimizer, and how far it is."""
+
+    def __init__(self, pair: Pair, settings: Settings, folder: Path) -> None:
+        self.settings = settings
+        self.folder = folder
+        self.target = pair.target.model
+        self.device = self.target.device
+        shards = sorted(FOLDER.glob("*.npz"))[: settings.shards]
+        if len(shards) < settings.shards:
+            raise SystemExit(f"shards: got {len(shards)}, expected {settings.shards}: generate first")
+        self.text = _load_text(pair, shards)
+        kept = _frequent_tokens(pair, shards, settings.kept)
+        # The draft's own weights in float32, on an embedding that no gradient reaches.
+        self.draft = new_draft(self.target, kept, settings.layers)
+        for own in (self.draft.model.layers, self.draft.model.norm, self.draft.lm_head):
+            own.float()
+        self.draft.model.embed_tokens.requires_grad_(False)
+        head = self.target.get_output_embeddings().weight.detach()[kept.to(self.device)]
+        self.target_head = TargetHead(head.to(torch.bfloat16))
+        self.optimizers = _optimizers(self.draft, settings)
+        self.step, self.seconds = 0, 0.0
+        self.steps = round(settings.passes * len(self.text.tokens) / settings.step_tokens)
+        self.curve: list[dict[str, Any]] = []
+
+    def batches(self) -> Iterator[list[int]]:
+        """Document numbers, step by step: from here to the end of the run."""
+        done = 0
+        for number in range(math.ceil(self.settings.passes) + 1):
+            for batch in _batches(self.text.spans, self.settings, number):
+                done += 1
+                if done > self.steps:
+                    return
+                if done > self.step:
+                    yield batch
+
+    def train_on(self, batch: Sequence[int]) -> dict[str, float]:
+        """One step of the optimizer."""
+        started = time.perf_counter()
+        progress = self.step / self.steps
+        share = overlap_share(progress)
+        self.set_learning_rate(learning_rate_factor(progress))
+        ids, where = self.gather(batch)
+        with torch.autocast(self.device.type, torch.bfloat16):
+            states = self.draft.model(ids, use_cache=False).last_hidden_state
+        rows = torch.cat([states[i, first:last] for i, (first, last, _) in enumerate(where)])
+        spots = torch.cat([torch.arange(at + first, at + last) for first, last, at in where])
+        loss, cross_entropy, overlap = distance(
+            rows.to(torch.bfloat16),
+            self.draft.lm_head.weight,
+            self.target_head,
+            self.text.hidden[spots].to(self.device),
+            self.text.log_sum[spots].to(self.device),
+            share,
+        )
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.draft.parameters(), 1.0)
+        for optimizer in self.optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        self.step += 1
+        self.seconds += time.perf_counter() - started
+        return {"cross_entropy": float(cross_entropy), "overlap": float(overlap)}
+
+    def gather(self, batch: Sequence[int]) -> tuple[Tensor, list[tuple[int, int, int]]]:
+        """Token ids ``[documents, longest]``; of each row the positions that count, and its place."""
+        spans = [self.text.spans[i] for i in batch]
+        ids = torch.zeros(len(batch), max(end - start for start, end, _ in spans), dtype=torch.long)
+        for row, (start, end, _) in enumerate(spans):
+            ids[row, : end - start] = self.text.tokens[start:end]
+        where = [(first, end - start - 1, start) for start, end, first in spans]
+        return ids.to(self.device), where
+
+    def set_learning_rate(self, factor: float) -> None:
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = group["highest"] * factor
+
+    def save(self) -> None:
+        with replacing(self.folder / "checkpoint.pt") as part:
+            torch.save(
+                {
+                    "settings": asdict(self.settings),
+                    "draft": {n: p for n, p in self.draft.state_dict().items() if "embed" not in n},
+                    "optimizers": [one.state_dict() for one in self.optimizers],
+                    "step": self.step,
+                    "seconds": self.seconds,
+                    "curve": self.curve,
+                },
+                part,
+            )
+        with replacing(self.folder / "curve.json") as part:
+            part.write_text(json.dumps(self.curve, indent=0) + "\n")
+
+    def resume(self) -> None:
+        file = self.folder / "checkpoint.pt"
+        if not file.exists():
+            return
+        stored = torch.load(file, weights_only=True)
+        if stored["settings"] != asdict(self.settings):
+            raise SystemExit(f"{file}: made with {stored['settings']}, expected {asdict(self.settings)}")
+        self.draft.load_state_dict(stored["draft"], strict=False)
+        for optimizer, state in zip(self.optimizers, stored["optimizers"], strict=True):
+            optimizer.load_state_dict(state)
+        self.step, self.seconds = stored["step"], stored["seconds"]
+        self.curve = stored["curve"]
+
+
+def learning_rate_factor(progress: float) -> float:
+    """Up in the first hundredth, then down along a cosine to nothing."""
+    warm_up = 0.01
+    if progress < warm_up:
+        return (progress + 1e-4) / warm_up
+    return 0.5 * (1.0 + math.cos(math.pi * (progress - warm_up) / (1.0 - warm_up)))
+
+
+def overlap_share(progress: float) -> float:
+    """The cross-entropy first, the overlap later."""
+    return min(0.9, max(0.0, (progress - 0.1) / 0.3))
+
+
+def _optimizers(draft: LlamaForCausalLM, settings: Settings) -> list[torch.optim.Optimizer]:
+    """Muon or AdamW for the layers' matrices, AdamW for the head and the norms."""
+    trained = {n: p for n, p in draft.named_parameters() if p.requires_grad}
+    matrices = [p for n, p in trained.items() if p.dim() == 2 and "lm_head" not in n]
+    others = [p for n, p in trained.items() if p.dim() != 2 or "lm_head" in n]
+    rest = {"lr": 0.0, "betas": (0.9, 0.98), "weight_decay": 0.0}
+    if settings.optimizer == "adamw":
+        found: list[torch.optim.Optimizer] = [torch.optim.AdamW(matrices + others, **rest)]
+    else:
+        muon = torch.optim.Muon(matrices, lr=0.0, weight_decay=0.0, adjust_lr_fn="match_rms_adamw")
+        found = [muon, torch.optim.AdamW(others, **rest)]
+    for optimizer in found:
+        for group in optimizer.param_groups:
+            group["highest"] = settings.learning_rate
+    return found
+
+
+def _load_text(pair: Pair, shards: Sequence[Path]) -> Text:
+    before, _ = Author(pair.target.model, pair.tokenizer).chat_frame
+    tokens, hidden, log_sum, spans, at = [], [], [], [], 0
+    for shard in tqdm(shards, desc="scores", unit="shard"):
+        scores = scores_of(pair.target.model, shard)
+        hidden.append(scores["hidden"])
+        log_sum.append(scores["log_sum"])
+        documents = load_shard(shard)
+        prompts = [pair.tokenizer.decode(one.tokens[: one.reply_start]) for one in documents]
+        left_out = set(touching(prompts))
+        for number, document in enumerate(documents):
+            is_chat = document.tokens[: len(before)] == before
+            if number not in left_out:
+                first = len(before) - 1 if is_chat else 0
+                spans.append((at, at + len(document.tokens), first))
+            tokens.extend(document.tokens)
+            at += len(document.tokens)
+    return Text(torch.tensor(tokens), torch.cat(hidden), torch.cat(log_sum), spans)
+
+
+def _frequent_tokens(pair: Pair, shards: Sequence[Path], kept: int) -> Tensor:
+    """The tokens with the most of the target's probability over the first shards, in order of id."""
+    chosen = shards[:SHARDS_THAT_CHOOSE_THE_HEAD]
+    mass = sum(scores_of(pair.target.model, shard)["mass"] for shard in chosen)
+    assert isinstance(mass, Tensor)
+    top = mass.topk(kept)
+    print(f"head: {kept} tokens carry {float(top.values.sum() / mass.sum()):.2%} of the probability")
+    return top.indices.sort().values
+
+
+def _batches(
+    spans: Sequence[tuple[int, int, int]], settings: Settings, number: int
+) -> list[list[int]]:
+    """One pass over the documents in an order of its own, in batches of alike lengths."""
+    rng = random.Random(1000 * settings.seed + number)
+    order = list(range(len(spans)))
+    rng.shuffle(order)
+    batches: list[list[int]] = []
+    for start in range(0, len(order), 512):
+        by_length = sorted(order[start : start + 512], key=lambda i: spans[i][1] - spans[i][0])
+        batch, tokens = list[int](), 0
+        for document in by_length:
+            batch.append(document)
+            tokens += spans[document][1] - spans[document][0]
+            if tokens >= settings.step_tokens:
+                batches.append(batch)
+                batch, tokens = [], 0
+        if batch:
+            batches.append(batch)
+    rng.shuffle(batches)
+    return batches
+
+
+def run(pair: Pair, settings: Settings, folder: Path, every_seconds: float = 60.0) -> Trainer:
+    """Train to the end, with a checkpoint and a point on the curve once a minute."""
+    trainer = Trainer(pair, settings, folder)
+    trainer.resume()
+    held_out: HeldOut = held_out_text(pair)
+    ancestors = {max(1, round(share * trainer.steps)): name for name, share in ANCESTORS.items()}
+    recent: list[dict[str, float]] = []
+    last = time.perf_counter()
+    with tqdm(total=trainer.steps, initial=trainer.step, unit="step", desc=folder.name) as bar:
+        for batch in trainer.batches():
+            recent.append(trainer.train_on(batch))
+            bar.update()
+            if trainer.step in ancestors:
+                save_draft(trainer.draft, folder / f"{ancestors[trainer.step]}.safetensors")
+            if time.perf_counter() - last > every_seconds or trainer.step == trainer.steps:
+                last = time.perf_counter()
+                trainer.curve.append(_point(trainer, recent, held_out))
+                recent = []
+                trainer.save()
+                bar.set_postfix(trainer.curve[-1])
+    save_draft(trainer.draft, folder / "draft.safetensors")
+    return trainer
+
+
+def _point(
+    trainer: Trainer, recent: Sequence[dict[str, float]], held_out: HeldOut
+) -> dict[str, Any]:
+    mean = {key: sum(one[key] for one in recent) / len(recent) for key in recent[0]}
+    return {
+        "step": trainer.step,
+        "tokens": trainer.step * trainer.settings.step_tokens,
+        "seconds": round(trainer.seconds),
+        "overlap_share": round(overlap_share(trainer.step / trainer.steps), 3),
+        "training": {key: round(value, 4) for key, value in mean.items()},
+        "held_out": held_out.judge(trainer.draft),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--run", default="main", help="its name (main)")
+    for name, default in asdict(Settings()).items():
+        parser.add_argument("--" + name.replace("_", "-"), type=type(default), default=default)
+    options = vars(parser.parse_args())
+    folder = cache_folder() / options.pop("run")
+    folder.mkdir(parents=True, exist_ok=True)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    pair = load_pair(target="embedded", dtype="bfloat16", device=device, progress=False)
+    print(json.dumps(run(pair, Settings(**options), folder).curve[-1]))
+
+
+if __name__ == "__main__":
+    main()
