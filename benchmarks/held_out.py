@@ -1,7 +1,7 @@
 """Prompts that nothing was trained on and nothing was tuned on: what the draft model is judged by.
 
-Written for this project, in other words than the training's prompts (``training/topics.py``); the trainer
-leaves out every document whose prompt shares five words in a row with one of these, and a test looks.
+Written for this project, in other words than the training's prompts (``training/topics.py``); the
+trainer leaves out every document whose prompt shares five words in a row with one of these.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ CHATS = (
 """Open-ended questions, put as a chat turn."""
 
 LETTER = (
-    "The library will be closed from Monday to Thursday because the roof is being mended. Books that are "
-    "due in these days may be returned a week later. The reading group meets in the school instead, at "
-    "the usual hour, and the coffee machine moves there as well."
+    "The library will be closed from Monday to Thursday because the roof is being mended. Books that "
+    "are due in these days may be returned a week later. The reading group meets in the school "
+    "instead, at the usual hour, and the coffee machine moves there as well."
 )
 MARKET = (
-    "Every Saturday the square fills with stalls before sunrise. The fish seller comes first, then the "
-    "two brothers with their apples. By noon the bread is gone, and by three the sweepers have the place "
-    "to themselves."
+    "Every Saturday the square fills with stalls before sunrise. The fish seller comes first, then "
+    "the two brothers with their apples. By noon the bread is gone, and by three the sweepers have "
+    "the place to themselves."
 )
 
 _OTHERS: tuple[tuple[Kind, str, bool], ...] = (
@@ -86,7 +86,9 @@ _OTHERS: tuple[tuple[Kind, str, bool], ...] = (
 HELD_OUT = (
     *PROMPTS,
     *(Prompt(f"chat {i}", "chat", text, chat=True) for i, text in enumerate(CHATS, start=1)),
-    *(Prompt(f"{kind} held out {i}", kind, text, chat) for i, (kind, text, chat) in enumerate(_OTHERS, start=1)),
+    *(
+        Prompt(f"{kind} held out {i}", kind, text, chat)
+        for i, (kind, text, chat) in enumerate(_OTHERS, start=1)
+    ),
 )
 KINDS: tuple[Kind, ...] = ("chat", "continue", "code", "list", "dialogue", "summarise", "copy")
-

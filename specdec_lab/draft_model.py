@@ -1,4 +1,4 @@
-"""The embedded draft model: a few layers on the target's own embedding, and a head over frequent tokens.
+"""The embedded draft model: a few layers on the target's embedding, a head over frequent tokens.
 
 It is a plain transformers ``LlamaForCausalLM`` (so it works as ``assistant_model=`` too) with two
 savings that make it cheap to ship and to run. The embedding is the target's own module, shared, so
@@ -12,6 +12,8 @@ Source of the reduced head: Zhao et al. 2025, FR-Spec (arXiv 2502.14856).
 from __future__ import annotations
 
 import copy
+import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -20,8 +22,48 @@ from torch import Tensor, nn
 from transformers import LlamaForCausalLM, PreTrainedModel
 
 from specdec_lab.files import replacing
+from specdec_lab.weights import WeightsError, sha256_of
 
+FOLDER = Path(__file__).parent / "draft"
+"""The shipped drafts, their list with checksums, and their model card."""
+LIST = FOLDER / "drafts.json"
 SCALE = ".scale"
+
+
+@dataclass(frozen=True)
+class StoredDraft:
+    """A draft that is shipped with this package.
+
+    Args:
+        name: what ``load_pair(draft=...)`` calls it: "embedded", "embedded-middle", "embedded-early".
+        title: what records and tables call it.
+        file: in ``FOLDER``.
+        sha256: of the file.
+    """
+
+    name: str
+    title: str
+    file: str
+    sha256: str
+
+    def load(self, target: PreTrainedModel) -> LlamaForCausalLM:
+        """The draft on this target's embedding.
+
+        Raises:
+            WeightsError: if the file is missing or altered.
+        """
+        path = FOLDER / self.file
+        if not path.is_file() or sha256_of(path) != self.sha256:
+            raise WeightsError(f"{path}: missing or altered; install this package again")
+        return load_draft(target, path)
+
+
+def stored_drafts() -> dict[str, StoredDraft]:
+    """The shipped drafts by name: the finished one, and two from earlier in its training."""
+    if not LIST.exists():
+        return {}
+    entries = json.loads(LIST.read_text(encoding="utf-8"))
+    return {entry["name"]: StoredDraft(**entry) for entry in entries}
 
 
 class ReducedHead(nn.Module):
@@ -112,7 +154,7 @@ def _empty_draft(target: PreTrainedModel, token_ids: Tensor, layers: int) -> Lla
     config.num_hidden_layers = layers
     config.tie_word_embeddings = False
     with torch.device("meta"):
-        draft = LlamaForCausalLM(config)
+        draft = LlamaForCausalLM(config)  # type: ignore[arg-type]
     draft.model.embed_tokens = nn.Embedding(1, 1)  # the target's takes its place below
     width, device = config.hidden_size, target.device
     head = ReducedHead(torch.empty(len(token_ids), width), token_ids, config.vocab_size)

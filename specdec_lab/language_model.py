@@ -256,8 +256,7 @@ class HFCausalLM(CausalLM):
         self.name = name or type(model).__name__
         self.device: torch.device = model.device  # asking the model walks through its parameters
         arguments = inspect.signature(model.forward).parameters
-        # transformers renamed the argument in 5.x.
-        self._cache_argument = "cache" if "cache" in arguments else "past_key_values"
+        self._cache_argument = cache_argument(model)
         self._keeps_rows = "logits_to_keep" in arguments
         if self._cache_argument not in arguments or model.config.is_encoder_decoder:
             raise _cannot_rewind(model, "it does not take a key-value cache of its own tokens only")
@@ -334,6 +333,12 @@ class HFCausalLM(CausalLM):
             if not getattr(layer, "is_croppable", isinstance(layer, DynamicLayer)):
                 raise _cannot_rewind(self.model, f"{type(layer).__name__} keeps a running state")
         return cache
+
+
+def cache_argument(model: PreTrainedModel) -> str:
+    """What ``model.forward`` calls its cache; transformers renamed the argument in 5.x."""
+    arguments = inspect.signature(model.forward).parameters
+    return "cache" if "cache" in arguments else "past_key_values"
 
 
 def _end_ids(model: PreTrainedModel) -> frozenset[int]:

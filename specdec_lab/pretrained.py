@@ -17,6 +17,7 @@ from transformers import (
 from transformers.utils import logging
 
 from specdec_lab.decoding import generate
+from specdec_lab.draft_model import stored_drafts
 from specdec_lab.drafters import (
     CorruptedDrafter,
     Drafter,
@@ -28,7 +29,7 @@ from specdec_lab.language_model import HFCausalLM
 from specdec_lab.records import Generation
 from specdec_lab.weights import ALL_WEIGHTS, fetch, find_weights
 
-PRESETS = {
+PRESETS: dict[str, tuple[str, str | None]] = {
     "embedded": ("embedded", None),
     "smollm2": ("HuggingFaceTB/SmolLM2-1.7B-Instruct", "HuggingFaceTB/SmolLM2-135M-Instruct"),
     "qwen3": ("Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B"),
@@ -138,10 +139,21 @@ def load_pair(
     target_lm = HFCausalLM(target_model, name=_title(target))
     if draft is None:
         return Pair(target_lm, None, tokenizer)
+    if draft in stored_drafts():
+        return Pair(target_lm, _embedded_draft(target, target_lm, draft), tokenizer)
     draft_tokenizer, draft_model = _load("draft", draft, dtype, device, progress)
     require_same_vocabulary(tokenizer, draft_tokenizer)
     draft_lm = HFCausalLM(draft_model, target_lm.vocab_size, name=_title(draft))
     return Pair(target_lm, draft_lm, tokenizer)
+
+
+def _embedded_draft(target: str, target_lm: HFCausalLM, name: str) -> HFCausalLM:
+    if target != "embedded" and target not in ALL_WEIGHTS:
+        raise ValueError(
+            f'draft: got {name!r} for {target!r}, expected target="embedded": it shares that embedding'
+        )
+    stored = stored_drafts()[name]
+    return HFCausalLM(stored.load(target_lm.model), target_lm.vocab_size, stored.title)
 
 
 def require_same_vocabulary(target: PreTrainedTokenizerBase, draft: PreTrainedTokenizerBase) -> None:

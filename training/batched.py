@@ -2,7 +2,8 @@
 
 No padding, so no attention mask: the batch starts at its shortest prompt, and the rows with longer
 ones are fed the rest of their own prompt before they sample. What all prompts begin with is read once.
-The cache is laid out once, at its final size, and rows that have ended are dropped from the batch. ``training/README.md`` has the rates.
+The cache is laid out once, at its final size, and rows that have ended are dropped from the batch.
+``training/README.md`` has the rates.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
+from specdec_lab.language_model import cache_argument
+
 MOST_KEPT = 0.9
-"""Compact the batch when no more than this share of its rows still runs: compacting copies the cache."""
+"""Compact the batch when no more than this share of its rows still runs; it copies the cache."""
 BLOCK = 256
 
 
@@ -24,7 +27,7 @@ class _RoomyLayer(DynamicLayer):
     """A layer's keys and values in tensors as long as they will ever be, instead of ever new ones."""
 
     def __init__(self, room: int) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._room = room
         self._used = 0
 
@@ -84,19 +87,21 @@ def continue_all(
     temperature = torch.tensor(temperatures, device=device)
     ends = torch.tensor(list(end_ids), device=device)
     cache = DynamicCache(config=model.config)
-    cache.layers = [_RoomyLayer(longest + max_new_tokens) for _ in cache.layers]
+    layers = [_RoomyLayer(longest + max_new_tokens) for _ in cache.layers]
+    cache.layers = list(layers)
+    into_cache = {cache_argument(model): cache, "logits_to_keep": 1}
     text = [list(prompt) for prompt in prompts]
     done: set[int] = set()
     rows = torch.arange(len(prompts), device=device)  # which prompt each row of the batch continues
     shared = _shared_length(prompts)
     if shared > 1:
-        model(torch.tensor([prompts[0][: shared - 1]], device=device), past_key_values=cache)
-        for layer in cache.layers:
-            layer.repeat(len(prompts))  # type: ignore[attr-defined]
+        model(torch.tensor([prompts[0][: shared - 1]], device=device), **into_cache)
+        for layer in layers:
+            layer.repeat(len(prompts))
     first = max(shared - 1, 0)
     unread = torch.tensor([prompt[first:shortest] for prompt in prompts], device=device)
     for place in range(shortest, longest + max_new_tokens):
-        logits = model(unread, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
+        logits = model(unread, **into_cache).logits[:, -1]
         drawn = _draw(logits, temperature[rows], uniforms[rows, place])
         ended = torch.isin(drawn, ends).tolist()
         fed = []
@@ -115,8 +120,8 @@ def continue_all(
         running = torch.tensor([row not in done for row in rows.tolist()], device=device)
         if running.float().mean() <= MOST_KEPT:
             kept = running.nonzero()[:, 0]
-            for layer in cache.layers:
-                layer.keep_rows(kept)  # type: ignore[attr-defined]
+            for layer in layers:
+                layer.keep_rows(kept)
             rows, unread = rows[kept], unread[kept]
     return [written[len(prompt) :] for written, prompt in zip(text, prompts, strict=True)]
 

@@ -64,7 +64,9 @@ class Author:
 
     @property
     def end_ids(self) -> list[int]:
-        return sorted({self.tokenizer.eos_token_id, self.tokenizer.convert_tokens_to_ids("<|endoftext|>")})
+        return sorted(
+            {self.tokenizer.eos_token_id, self.tokenizer.convert_tokens_to_ids("<|endoftext|>")}
+        )
 
     def encode(self, text: str) -> list[int]:
         return list(self.tokenizer(text, add_special_tokens=False).input_ids)
@@ -96,7 +98,7 @@ class Author:
 
 
 def questions(author: Author, rng: random.Random, count: int, seed: int) -> list[list[int]]:
-    """Prompts that the target makes up itself, in the user's place (Xu et al. 2024, arXiv 2406.08464)."""
+    """Prompts that the target makes up, in the user's place (Xu et al. 2024, arXiv 2406.08464)."""
     before, _ = author.chat_frame
     temperatures = [rng.choice((0.8, 0.9, 1.0)) for _ in range(count)]
     turns = author.write([before] * count, temperatures, QUESTION, seed)
@@ -169,7 +171,9 @@ def main() -> None:
     with tqdm(total=options.tokens, unit="token", unit_scale=True) as bar:
         while (there := tokens_there()) < options.tokens:
             bar.n = there
-            bar.set_postfix_str(f"shard {number}, own rate {mine / (time.perf_counter() - began):.0f}/s")
+            bar.set_postfix_str(
+                f"shard {number}, own rate {mine / (time.perf_counter() - began):.0f}/s"
+            )
             if not shard_file(number).exists():
                 documents = make_shard(author, number)
                 save_shard(number, documents, kind=MIX[number % len(MIX)])

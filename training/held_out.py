@@ -48,7 +48,7 @@ class HeldOut:
 
     @torch.inference_mode()
     def judge(self, draft: LlamaForCausalLM) -> dict[str, float]:
-        """Alpha at temperature 1 on the sampled replies, and agreement with the argmax on the greedy."""
+        """Alpha at temperature 1 on the sampled replies; agreement with the argmax on the greedy."""
         alpha, agreement = [], []
         kept = draft.lm_head.token_ids
         for part in _states(draft, self.sampled):
@@ -69,7 +69,7 @@ class HeldOut:
 
 def _states(draft: LlamaForCausalLM, judged: Judged) -> Iterable[tuple[Tensor, Tensor]]:
     """Positions and the draft's last hidden states there, a few rows of the batch at a time."""
-    for rows in torch.arange(len(judged.ids)).split(8):
+    for rows in torch.split(torch.arange(len(judged.ids)), 8):
         with torch.autocast(draft.device.type, torch.bfloat16):
             states = draft.model(judged.ids[rows], use_cache=False).last_hidden_state
         spots = torch.isin(judged.at[:, 0], rows).nonzero()[:, 0]

@@ -35,7 +35,7 @@ class TargetHead:
 
 
 class _Distance(torch.autograd.Function):
-    """Head, softmax and both losses in one, so that no ``[n, kept]`` tensor outlives its chunk."""
+    """Head, softmax and both losses in one, with their gradients, a few rows at a time."""
 
     @staticmethod
     def forward(
@@ -48,7 +48,7 @@ class _Distance(torch.autograd.Function):
         overlap_share: float,
     ) -> tuple[Tensor, Tensor, Tensor]:
         weight = head.to(states.dtype)
-        d_states, d_head = torch.empty_like(states), torch.zeros_like(head, dtype=torch.float32)
+        d_logits = states.new_empty(len(states), len(head))
         cross_entropy, overlap = 0.0, 0.0
         for start in range(0, len(states), ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
@@ -56,18 +56,16 @@ class _Distance(torch.autograd.Function):
             p = target.probabilities(hidden[rows], log_sum[rows])
             log_q_sum = logits.logsumexp(dim=-1, keepdim=True)
             p_mass = p.sum(dim=-1, keepdim=True)
-            cross_entropy += float((p_mass * log_q_sum).sum() - (p * logits).sum())
+            cross_entropy += float((p_mass * log_q_sum).sum() - p.flatten().dot(logits.flatten()))
             q = logits.sub_(log_q_sum).exp_()
             # d(1 - sum min(p, q)) / d logit = -q (1[q < p] - sum of q where q < p)
             below = q * (q < p)
             below_mass = below.sum(dim=-1, keepdim=True)
             overlap += float(torch.minimum(p, q).sum())
-            gradient = (q * p_mass - p).mul_(1.0 - overlap_share)
-            gradient += (q * below_mass - below).mul_(overlap_share)
-            gradient = gradient.to(states.dtype)
-            d_states[rows] = gradient @ weight
-            d_head += gradient.T @ states[rows]
-        ctx.save_for_backward(d_states, d_head)
+            gradient = q.mul_((1.0 - overlap_share) * p_mass + overlap_share * below_mass)
+            gradient.sub_(p, alpha=1.0 - overlap_share).sub_(below, alpha=overlap_share)
+            d_logits[rows] = gradient
+        ctx.save_for_backward(d_logits @ weight, d_logits.T @ states)
         ctx.count = len(states)
         mean_cross_entropy = states.new_tensor(cross_entropy / len(states), dtype=torch.float32)
         mean_overlap = states.new_tensor(overlap / len(states), dtype=torch.float32)
@@ -79,7 +77,7 @@ class _Distance(torch.autograd.Function):
     def backward(ctx: Any, d_loss: Tensor, *unused: Any) -> tuple[Any, ...]:
         d_states, d_head = ctx.saved_tensors
         scale = d_loss / ctx.count
-        return d_states * scale.to(d_states.dtype), d_head * scale, None, None, None, None
+        return d_states * scale.to(d_states.dtype), d_head.float() * scale, None, None, None, None
 
 
 def distance(
@@ -102,7 +100,7 @@ def distance(
     Returns:
         The loss, which has a gradient; the cross-entropy; and the overlap, alpha at temperature 1.
     """
-    loss, cross_entropy, overlap = _Distance.apply(
+    loss, cross_entropy, overlap = _Distance.apply(  # type: ignore[no-untyped-call]
         states, head, target, hidden, log_sum, overlap_share
     )
     return loss, cross_entropy, overlap

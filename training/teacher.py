@@ -23,16 +23,16 @@ from transformers import PreTrainedModel
 
 from specdec_lab.files import replacing
 from specdec_lab.pretrained import load_pair
-from specdec_lab.weights import home
+from specdec_lab.weights import home, sha256_of
 from training.texts import FOLDER, load_shard
 
-TOKENS_AT_ONCE = 4096
-ROWS_AT_ONCE = 512
+TOKENS_AT_ONCE = 1024
+ROWS_AT_ONCE = 32
 """Positions whose probabilities over the whole vocabulary are in memory at a time."""
 
 Scores = dict[str, Tensor]
-"""``hidden [tokens, width]`` bfloat16 and ``log_sum [tokens]`` float32, of a shard's documents one behind
-the other, and ``mass [vocab]``, the probability of each token summed over them all."""
+"""``hidden [tokens, width]`` bfloat16 and ``log_sum [tokens]`` float32, of a shard's documents one
+behind the other, and ``mass [vocab]``, the probability of each token summed over them all."""
 
 
 def cache_folder() -> Path:
@@ -41,7 +41,7 @@ def cache_folder() -> Path:
 
 def scores_of(model: PreTrainedModel, shard: Path) -> Scores:
     """The scores of a shard, computed if they are not in the cache."""
-    file = cache_folder() / f"scores-{shard.stem}.safetensors"
+    file = cache_folder() / f"scores-{shard.stem}-{sha256_of(shard)[:8]}.safetensors"
     if not file.exists():
         scores = score([one.tokens for one in load_shard(shard)], model)
         with replacing(file) as part:
@@ -69,7 +69,7 @@ def score(documents: Sequence[Sequence[int]], model: PreTrainedModel) -> Scores:
     everything = torch.cat(hidden)
     log_sums, mass = [], torch.zeros(model.config.vocab_size, dtype=torch.float64)
     head = model.get_output_embeddings().weight
-    for states in everything.split(ROWS_AT_ONCE):
+    for states in torch.split(everything, ROWS_AT_ONCE):
         logits = (states.to(head) @ head.T).float()
         log_sum = logits.logsumexp(dim=-1)
         log_sums.append(log_sum.cpu())

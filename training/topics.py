@@ -5,25 +5,28 @@ come from other templates, and a test compares the two.
 """
 
 SUBJECTS = """
-bees; volcanoes; the Roman Empire; sourdough bread; chess openings; black holes; the human heart; bicycles;
-compound interest; penguins; the French Revolution; solar panels; yoga; jazz; earthquakes; coral reefs;
-the stock market; photosynthesis; time management; medieval castles; espresso; machine learning; whales;
-public speaking; the Silk Road; vaccines; origami; marathon running; democracy; magnets; the moon; budgeting;
-gardening in small spaces; the Great Wall of China; cloud computing; dinosaurs; knitting; electric cars;
-the water cycle; impressionist painting; lightning; job interviews; ancient Egypt; antibiotics; hiking;
-supply and demand; the Amazon rainforest; podcasts; tea; glaciers; encryption; houseplants; owls; inflation;
-the Renaissance; nutrition; robots; haiku; the periodic table; carpentry; tides; elephants; negotiation;
-bridges; the Vikings; meditation; batteries; spiders; wine; satellites; dreams; the Olympic Games; chocolate;
-recycling; the immune system; typography; rainbows; camels; insurance; the printing press; first aid; guitars;
-plate tectonics; cheese; search engines; wolves; friendship; the Industrial Revolution; sleep; drones; opera;
-mushrooms; blockchain; gravity; cats; leadership; trains; the Cold War; vitamins; photography; snow; maps;
-databases; honey; the brain; taxes; lighthouses; tornadoes; dance; Shakespeare; rice; airports; bats; courage;
-the ozone layer; swimming; telescopes; perfume; queues; ants; museums; diabetes; novels; rivers; salt; clocks;
-user interfaces; horses; forgiveness; concrete; the United Nations; allergies; watercolours; deserts; wheat;
-version control; dolphins; creativity; windmills; the Space Race; exercise; cartoons; islands; sugar; paper;
-operating systems; butterflies; patience; tunnels; the Aztecs; posture; poetry; forests; olive oil; glass;
-probability; sharks; teamwork; elevators; the Ottoman Empire; anxiety; sculpture; lakes; spices; steel;
-recursion; eagles; curiosity; submarines; feudalism; headaches; film music; wetlands; potatoes; rubber
+bees; volcanoes; the Roman Empire; sourdough bread; chess openings; black holes; the human heart;
+bicycles; compound interest; penguins; the French Revolution; solar panels; yoga; jazz; earthquakes;
+coral reefs; the stock market; photosynthesis; time management; medieval castles; espresso; machine
+learning; whales; public speaking; the Silk Road; vaccines; origami; marathon running; democracy;
+magnets; the moon; budgeting; gardening in small spaces; the Great Wall of China; cloud computing;
+dinosaurs; knitting; electric cars; the water cycle; impressionist painting; lightning; job
+interviews; ancient Egypt; antibiotics; hiking; supply and demand; the Amazon rainforest; podcasts;
+tea; glaciers; encryption; houseplants; owls; inflation; the Renaissance; nutrition; robots; haiku;
+the periodic table; carpentry; tides; elephants; negotiation; bridges; the Vikings; meditation;
+batteries; spiders; wine; satellites; dreams; the Olympic Games; chocolate; recycling; the immune
+system; typography; rainbows; camels; insurance; the printing press; first aid; guitars; plate
+tectonics; cheese; search engines; wolves; friendship; the Industrial Revolution; sleep; drones;
+opera; mushrooms; blockchain; gravity; cats; leadership; trains; the Cold War; vitamins;
+photography; snow; maps; databases; honey; the brain; taxes; lighthouses; tornadoes; dance;
+Shakespeare; rice; airports; bats; courage; the ozone layer; swimming; telescopes; perfume; queues;
+ants; museums; diabetes; novels; rivers; salt; clocks; user interfaces; horses; forgiveness;
+concrete; the United Nations; allergies; watercolours; deserts; wheat; version control; dolphins;
+creativity; windmills; the Space Race; exercise; cartoons; islands; sugar; paper; operating systems;
+butterflies; patience; tunnels; the Aztecs; posture; poetry; forests; olive oil; glass; probability;
+sharks; teamwork; elevators; the Ottoman Empire; anxiety; sculpture; lakes; spices; steel;
+recursion; eagles; curiosity; submarines; feudalism; headaches; film music; wetlands; potatoes;
+rubber
 """
 
 INSTRUCTIONS = """
@@ -69,7 +72,7 @@ What is your opinion on {}?
 Hello! Can we talk about {}?
 """
 
-OPENINGS = """
+OPENINGS = r"""
 The history of {} begins
 {} can be understood as
 One of the first things people notice about {} is
@@ -79,29 +82,24 @@ Chapter 1. {}
 The study of {}
 She had never thought much about {} until
 He wrote a letter about {}:
-Question: What is {}?
-Answer:
+Question: What is {}?\nAnswer:
 Abstract: We study {}
-The most important facts about {}:
-1.
+The most important facts about {}:\n1.
 According to experts, {}
 There is an old tale about {}.
 When it comes to {}, most people
-# {}
-
-##
+# {}\n\n##
 My grandmother used to say about {} that
 News: {}
 It is often said that {} and {}
 The difference between {} and {} is
-Teacher: Today we talk about {}.
-Student:
+Teacher: Today we talk about {}.\nStudent:
 Dear Sir or Madam, I am writing about {}
 The best way to learn about {} is
 To make sense of {}, consider
 """
 
-REQUESTS_ABOUT_A_TEXT = """
+REQUESTS_ABOUT_A_TEXT = r"""
 Summarize the following text.\n\n{}
 {}\n\nWhat is the main point of this text?
 Copy the text below without any change.\n\n{}
@@ -118,14 +116,8 @@ Turn this into a list:\n\n{}
 
 
 def lines(block: str) -> list[str]:
-    """The templates of a block: one a line, where a line without a place joins the one before."""
-    templates: list[str] = []
-    for line in block.strip("\n").split("\n"):
-        if "{}" in line or not templates:
-            templates.append(line)
-        else:
-            templates[-1] += "\n" + line
-    return templates
+    """The templates of a block: one a line, with line breaks written as in Python."""
+    return [line.replace(r"\n", "\n") for line in block.strip("\n").split("\n")]
 
 
 def subjects() -> list[str]:
