@@ -70,7 +70,7 @@ def test_a_run_that_was_killed_goes_on_as_if_it_had_not_been(pair, tmp_path):
 def test_other_settings_under_the_same_name_are_refused(pair, tmp_path):
     trained(pair, tmp_path / "a", 1)
     other = Trainer(pair, Settings(**(vars(SETTINGS) | {"learning_rate": 1.0})), tmp_path / "a")
-    with pytest.raises(SystemExit, match="checkpoint.pt: made with .* expected"):
+    with pytest.raises(SystemExit, match=r"checkpoint\.pt: made with .* expected"):
         other.resume()
 
 

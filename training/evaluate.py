@@ -87,7 +87,7 @@ def _alphas(
 def costs(pair: Pair, repeats: int = 15) -> Row:
     """c, and the verification cost curve v(n): medians, behind a context of 128 tokens."""
     models = {"target": pair.target, "draft": _draft(pair)}
-    context = list(range(1000, 1000 + CONTEXT))
+    context = [token % pair.target.vocab_size for token in range(1000, 1000 + CONTEXT)]
 
     def step(model: HFCausalLM) -> Callable[[], object]:
         def forward() -> None:
