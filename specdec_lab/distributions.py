@@ -52,8 +52,13 @@ def acceptance_probability(p: float, q: float) -> float:
     return min(1.0, p / q)
 
 
-def residual(p: Tensor, q: Tensor) -> Tensor:
+def residual(p: Tensor, q: Tensor, token_ids: Tensor | None = None) -> Tensor:
     """max(0, p - q), normalised: what the replacement of a rejected token is drawn from, ``[vocab]``.
+
+    Args:
+        p: ``[vocab]``.
+        q: ``[vocab]``; or ``[kept]``, its entries at ``token_ids``, where it is zero everywhere else.
+        token_ids: ``[kept]``, all different.
 
     Where p <= q holds everywhere (up to rounding), p and q are the same distribution and nothing
     is left over; a rejection there is itself a rounding accident, and p is returned.
@@ -61,7 +66,8 @@ def residual(p: Tensor, q: Tensor) -> Tensor:
     Source: Leviathan et al. 2023, section 2.3; Chen et al. 2023 (arXiv 2302.01318), where the letters
     are swapped.
     """
-    leftover = (p - q).clamp(min=0.0)
+    difference = p - q if token_ids is None else p.index_add(0, token_ids, q.to(p.dtype), alpha=-1)
+    leftover = difference.clamp_(min=0.0)
     mass = leftover.sum()
     if mass <= 0.0:
         return p

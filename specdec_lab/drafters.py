@@ -89,18 +89,24 @@ class ModelDrafter(Drafter):
         # What the model has not read yet: the prompt at first, later what the last round emitted. After
         # a draft accepted whole that is two tokens, since its own last token was never fed back to it.
         unread = self.model.rewind_to_match(prefix)
+        # A head over some tokens only leaves less to normalise, to draw from and to compare, unless a
+        # processor has to see every token in its place.
+        token_ids = None if self._sampling.reads_tokens else self.model.token_ids
         tokens, q_rows = list(prefix), list[Tensor]()
         for _ in range(gamma):
-            logits = self.model.extend(unread, rows=1)[0]  # [vocab]
+            if token_ids is None:
+                logits = self.model.extend(unread, rows=1)[0]  # [vocab]
+            else:
+                logits = self.model.extend_kept(unread)  # [kept]
             if self._sampling.greedy:
-                token = self._sampling.argmax(tokens, logits)
+                choice = self._sampling.argmax(tokens, logits)
             else:
                 q_rows.append(self._sampling.distribution(tokens, logits))
-                token = chooser.sample(q_rows[-1])
-            tokens.append(token)
-            unread = [token]
+                choice = chooser.sample(q_rows[-1])
+            tokens.append(choice if token_ids is None else int(token_ids[choice]))
+            unread = tokens[-1:]
         drafted = tokens[len(prefix) :]
-        return Draft(drafted, torch.stack(q_rows)) if q_rows else self.certain_draft(drafted)
+        return Draft(drafted, torch.stack(q_rows), token_ids) if q_rows else self.certain_draft(drafted)
 
 
 class LayerSkipDrafter(ModelDrafter):
@@ -227,7 +233,7 @@ class CorruptedDrafter(Drafter):
         length, used = len(clean), 0
         while used < len(clean):
             # In float64: q has to be the very distribution drawn from, and a mixture rounds.
-            token, q = clean.tokens[used], clean.q[used].double()
+            token, q = clean.tokens[used], clean.row(used, self.vocab_size).double()
             if self.noise > 0.0 and chooser.accept(self.noise):
                 tokens.append(chooser.sample(torch.full_like(q, 1.0 / self.vocab_size)))
             else:

@@ -37,6 +37,8 @@ class CausalLM(ABC):
     def __init__(self, vocab_size: int, context_limit: int | None = None) -> None:
         self.vocab_size = vocab_size
         self.context_limit = context_limit
+        self.token_ids: Tensor | None = None
+        """``[kept]``, ascending: the only tokens that can have any probability; None if all can."""
         self.end_ids: frozenset[int] = frozenset()
         """End-of-sequence tokens that the model itself names."""
         self.tokens: list[int] = []
@@ -57,11 +59,17 @@ class CausalLM(ABC):
             ValueError: for no tokens, something else than token ids (whole numbers of any kind, tensors
                 and arrays of them included), an id outside the vocabulary, or more than the context.
         """
-        tokens = _whole_numbers(tokens)
-        self._check(tokens)
+        tokens = self._checked(tokens)
         logits = self._forward(tokens, len(tokens) if rows is None else rows)
         self.tokens += tokens
         return logits
+
+    def extend_kept(self, tokens: Sequence[int]) -> Tensor:
+        """Read ``tokens``; the last one's row over ``token_ids`` alone, ``[kept]`` (or all of it)."""
+        tokens = self._checked(tokens)
+        row = self._forward_kept(tokens)
+        self.tokens += tokens
+        return row
 
     def rewind(self, length: int) -> None:
         """Forget all but the first ``length`` tokens.
@@ -94,7 +102,8 @@ class CausalLM(ABC):
     def synchronize(self) -> None:
         """Wait until the device has finished, so that a clock read next is true."""
 
-    def _check(self, tokens: list[int]) -> None:
+    def _checked(self, given: Sequence[int]) -> list[int]:
+        tokens = _whole_numbers(given)
         if not tokens:
             raise ValueError("tokens: got none, expected at least one token to read")
         if min(tokens) < 0 or max(tokens) >= self.vocab_size:
@@ -105,10 +114,15 @@ class CausalLM(ABC):
                 f"tokens: got {len(tokens)} on top of {self.length}, expected at most "
                 f"{self.context_limit} in all, the model's context"
             )
+        return tokens
 
     @abstractmethod
     def _forward(self, tokens: list[int], rows: int) -> Tensor:
         """Read ``tokens`` behind those held; logits ``[rows, vocab]`` of the last ones."""
+
+    def _forward_kept(self, tokens: list[int]) -> Tensor:
+        row = self._forward(tokens, 1)[0]
+        return row if self.token_ids is None else row[self.token_ids]
 
     @abstractmethod
     def _forget(self, length: int) -> None:
@@ -262,6 +276,8 @@ class HFCausalLM(CausalLM):
             raise _cannot_rewind(model, "it does not take a key-value cache of its own tokens only")
         self._cache = self._new_cache()
         self.end_ids = _end_ids(model)
+        self._head = model.get_output_embeddings()
+        self.token_ids = getattr(self._head, "token_ids", None)  # a head over some tokens only
 
     @property
     def dtype(self) -> torch.dtype:
@@ -298,6 +314,14 @@ class HFCausalLM(CausalLM):
 
     def _forward(self, tokens: list[int], rows: int) -> Tensor:
         return self._logits(tokens, rows, use_cache=True, **{self._cache_argument: self._cache})
+
+    @torch.inference_mode()
+    def _forward_kept(self, tokens: list[int]) -> Tensor:
+        if self.token_ids is None:
+            return super()._forward_kept(tokens)
+        input_ids = torch.tensor([tokens], device=self.device)
+        states = self.model.base_model(input_ids, **{self._cache_argument: self._cache})
+        return torch.nn.functional.linear(states.last_hidden_state[0, -1], self._head.weight)
 
     @torch.inference_mode()
     def _logits(self, tokens: list[int], rows: int, **options: Any) -> Tensor:

@@ -27,7 +27,13 @@ StopReason = Literal["end token", "stop string", "budget", "context limit"]
 
 @dataclass(frozen=True)
 class Draft:
-    """A proposal: ``tokens`` (n of them) and ``q [n, vocab]``, what each was really drawn from.
+    """A proposal: some tokens, and the distributions that they were really drawn from.
+
+    Args:
+        tokens: n drafted tokens.
+        q: ``[n, vocab]``; or ``[n, kept]``, the columns of ``token_ids`` alone, if the others are zero.
+        token_ids: ``[kept]``, ascending, on q's device: the tokens that q's columns stand for; None if
+            column i is token i.
 
     Raises:
         ValueError: if q has another shape, or a row that is not a distribution.
@@ -35,12 +41,18 @@ class Draft:
 
     tokens: list[int]
     q: Tensor
+    token_ids: Tensor | None = None
 
     def __post_init__(self) -> None:
         if self.q.dim() != 2 or len(self.q) != len(self.tokens):
             raise ValueError(
                 f"q: got shape {tuple(self.q.shape)} for {len(self.tokens)} drafted tokens, "
                 f"expected [{len(self.tokens)}, vocab]"
+            )
+        if self.token_ids is not None and len(self.token_ids) != self.q.shape[1]:
+            raise ValueError(
+                f"token_ids: got {len(self.token_ids)} of them, expected one for each of the "
+                f"{self.q.shape[1]} columns of q"
             )
         require_distributions("q", self.q)
 
@@ -51,15 +63,27 @@ class Draft:
         """q(x) of each drafted token x, in one transfer from the device."""
         if not self.tokens:
             return []
-        index = torch.tensor(self.tokens, device=self.q.device)[:, None]
-        probabilities: list[float] = self.q.gather(1, index)[:, 0].tolist()
+        tokens = torch.tensor(self.tokens, device=self.q.device)
+        if self.token_ids is None:
+            columns, covered = tokens, torch.ones_like(tokens, dtype=torch.bool)
+        else:
+            columns = torch.searchsorted(self.token_ids, tokens).clamp(max=len(self.token_ids) - 1)
+            covered = self.token_ids[columns] == tokens
+        probabilities: list[float] = (self.q.gather(1, columns[:, None])[:, 0] * covered).tolist()
         return probabilities
+
+    def row(self, position: int, vocab_size: int) -> Tensor:
+        """q at one position over the whole vocabulary, ``[vocab]``."""
+        row = self.q[position]
+        if self.token_ids is None:
+            return row
+        return row.new_zeros(vocab_size).index_copy_(0, self.token_ids, row)
 
     def until(self, end_ids: frozenset[int]) -> Draft:
         """The draft up to its first end token: what would follow could never be emitted."""
         for count, token in enumerate(self.tokens, start=1):
             if token in end_ids and count < len(self):
-                return Draft(self.tokens[:count], self.q[:count])
+                return Draft(self.tokens[:count], self.q[:count], self.token_ids)
         return self
 
 

@@ -76,6 +76,12 @@ class Sampling:
         return _best(self._process(prefix, logits))[0]
 
     @property
+    def reads_tokens(self) -> bool:
+        """True if some processor asks which token a score stands for, or what stands before it."""
+        penalised = self.repetition_penalty not in (None, 1.0) or self.no_repeat_ngram_size is not None
+        return penalised or bool(self.processors)
+
+    @property
     def plain(self) -> bool:
         """True where logits pass unchanged, so that no prefix is needed to process them."""
         return not self._pipeline

@@ -60,7 +60,6 @@ def verify_by_sampling(p: TargetRows, draft: Draft, chooser: Chooser, trace: boo
     q_of_tokens = draft.q_of_tokens()
     for i, (token, q_of_token) in enumerate(zip(draft.tokens, q_of_tokens, strict=True)):
         p_here = p[i]
-        q_here = draft.q[i].to(p_here.device)
         p_of_token = float(p_here[token])
         probability = acceptance_probability(p_of_token, q_of_token)
         accepted = chooser.accept(probability)
@@ -72,12 +71,13 @@ def verify_by_sampling(p: TargetRows, draft: Draft, chooser: Chooser, trace: boo
                 probability,
                 chooser.last_uniform,
                 accepted,
-                _top(p_here, q_here) if trace else None,
+                _top(p_here, draft.row(i, len(p_here)).to(p_here.device)) if trace else None,
             )
         )
         if not accepted:
             positions += _never_judged(draft, q_of_tokens, first=i + 1)
-            return Verdict(tuple(positions), chooser.sample(residual(p_here, q_here)), "replacement")
+            replacement = chooser.sample(_residual(p_here, draft, i))
+            return Verdict(tuple(positions), replacement, "replacement")
     p_last = p[len(draft)]
     return Verdict(
         tuple(positions),
@@ -100,7 +100,7 @@ def verify_greedily(p: TargetRows, draft: Draft, chooser: Chooser, trace: bool =
         choice = p.argmax(i)
         accepted = token == choice
         certain = 1.0 if accepted else 0.0
-        top = _top(p[i], draft.q[i].to(p[i].device)) if trace else None
+        top = _top(p[i], draft.row(i, len(p[i])).to(p[i].device)) if trace else None
         positions.append(Position(token, q_of_token, certain, certain, None, accepted, top))
         if not accepted:
             positions += _never_judged(draft, q_of_tokens, first=i + 1)
@@ -112,6 +112,12 @@ def verify_greedily(p: TargetRows, draft: Draft, chooser: Chooser, trace: bool =
         "bonus" if draft.tokens else "plain",
         _top(p[last]) if trace else None,
     )
+
+
+def _residual(p: Tensor, draft: Draft, position: int) -> Tensor:
+    """The residual at one position, on p's device; q is looked at only where it is not zero."""
+    ids = draft.token_ids
+    return residual(p, draft.q[position].to(p.device), None if ids is None else ids.to(p.device))
 
 
 def _never_judged(draft: Draft, q_of_tokens: list[float], first: int) -> list[Position]:

@@ -8,7 +8,7 @@ import torch
 from specdec_lab.audit import Decoder
 from specdec_lab.decoding import autoregressive, speculative
 from specdec_lab.enumeration import enumerate_outcomes
-from specdec_lab.language_model import HFCausalLM
+from specdec_lab.language_model import HFCausalLM, RandomLM
 from specdec_lab.randomness import Chooser, SeededChooser
 from specdec_lab.records import Draft, Round
 from specdec_lab.sampling import Sampling
@@ -104,6 +104,20 @@ def distance(one: Law, other: Law) -> float:
 
 def tokens_of(rounds: Iterable[Round]) -> list[int]:
     return [token for one in rounds for token in one.tokens]
+
+
+class ReducedLM(RandomLM):
+    """A toy model that gives no probability to any but some tokens, and says so."""
+
+    def __init__(self, vocab_size: int, token_ids: Sequence[int], seed: int = 0) -> None:
+        super().__init__(vocab_size, seed)
+        self.token_ids = torch.tensor(token_ids)
+
+    def _make_row(self, prefix):
+        row = super()._make_row(prefix)
+        impossible = torch.ones_like(row, dtype=torch.bool)
+        impossible[self.token_ids] = False
+        return row.masked_fill(impossible, float("-inf")).log_softmax(dim=-1)
 
 
 def decoder_with(make_drafter, gamma=2, sampling=None, stop=None) -> Decoder:

@@ -6,9 +6,12 @@ from helpers import tiny_model
 
 from specdec_lab import draft_model
 from specdec_lab.decoding import generate
+from specdec_lab.distributions import residual
 from specdec_lab.draft_model import StoredDraft, load_draft, new_draft, save_draft
 from specdec_lab.drafters import ModelDrafter
 from specdec_lab.language_model import HFCausalLM
+from specdec_lab.randomness import SeededChooser
+from specdec_lab.records import Draft
 from specdec_lab.sampling import Sampling
 from specdec_lab.weights import WeightsError, sha256_of
 
@@ -88,6 +91,37 @@ def test_it_drafts_and_never_outside_its_head(target, temperature):
         assert made.tokens == generate(lm, [1, 2, 3], max_new_tokens=24).tokens
 
 
+def test_what_it_keeps_of_a_row_is_all_there_is(target):
+    whole, kept = (HFCausalLM(new_draft(target, KEPT)) for _ in range(2))
+    for tokens in ([1, 2, 3], [4], [5, 6]):
+        row = whole.extend(tokens, rows=1)[0]
+        torch.testing.assert_close(kept.extend_kept(tokens), row[KEPT], rtol=1e-6, atol=1e-6)
+    assert kept.tokens == whole.tokens
+    kept.rewind(3)
+    whole.rewind(3)
+    torch.testing.assert_close(kept.extend_kept([8]), whole.extend([8])[0][KEPT], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("sampling", [Sampling(1.0), Sampling(0.7, top_k=4, top_p=0.9)])
+def test_the_short_way_through_the_head_and_the_long_one_make_the_same_text(target, sampling):
+    lm, options = HFCausalLM(target), {"max_new_tokens": 32, "sampling": sampling, "seed": 5}
+    short = ModelDrafter(HFCausalLM(new_draft(target, KEPT)))
+    long = ModelDrafter(HFCausalLM(new_draft(target, KEPT)))
+    long.model.token_ids = None
+    made = [generate(lm, [1, 2, 3], drafter=drafter, **options) for drafter in (short, long)]
+    assert made[0].tokens == made[1].tokens
+    assert made[0].metrics.accepted == made[1].metrics.accepted > 0
+
+
+@pytest.mark.parametrize("penalty", [1.0, 1.5])
+def test_a_processor_that_reads_tokens_gets_to_see_all_of_them(target, penalty):
+    drafter = ModelDrafter(HFCausalLM(new_draft(target, KEPT)))
+    drafter.begin(Sampling(1.0, repetition_penalty=penalty))
+    draft = drafter.propose([1, 2, 3], 3, SeededChooser(0))
+    assert draft.q.shape == (3, len(KEPT) if penalty == 1.0 else 37)
+    assert draft.row(0, 37).sum() == pytest.approx(1.0)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_it_is_a_plain_assistant_model_for_transformers(target):
     draft = new_draft(target, KEPT)
@@ -108,3 +142,22 @@ def test_an_altered_file_is_refused(target, tmp_path, monkeypatch):
     file.unlink()
     with pytest.raises(WeightsError, match="missing or altered"):
         stored.load(target)
+
+
+def test_a_reduced_q_says_the_same_as_the_whole_one():
+    ids, q = torch.tensor([1, 4, 6]), torch.tensor([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]])
+    reduced = Draft([4, 4], q, ids)
+    whole = Draft([4, 4], torch.stack([reduced.row(i, 8) for i in range(2)]))
+    assert whole.q.tolist()[0] == [0, 0.5, 0, 0, 0.25, 0, 0.25, 0]
+    assert reduced.q_of_tokens() == whole.q_of_tokens() == [0.25, 1.0]
+    assert Draft([5, 7], q, ids).q_of_tokens() == [0.0, 0.0]  # not drawn from this q
+    assert reduced.until(frozenset({4})).token_ids is ids
+    p = torch.rand(8, generator=torch.Generator().manual_seed(0)).softmax(dim=-1)
+    before = p.clone()
+    assert torch.equal(residual(p, q[0], ids), residual(p, whole.q[0]))
+    assert torch.equal(p, before)
+
+
+def test_a_reduced_q_needs_one_token_for_each_column():
+    with pytest.raises(ValueError, match=r"token_ids: got 2 of them, expected one for each of the 3"):
+        Draft([4], torch.tensor([[0.5, 0.25, 0.25]]), torch.tensor([1, 4]))

@@ -2,7 +2,15 @@
 
 import pytest
 import torch
-from helpers import CountingChooser, decoder_with, draft, plain_decoder, tiny_lm, tokens_of
+from helpers import (
+    CountingChooser,
+    ReducedLM,
+    decoder_with,
+    draft,
+    plain_decoder,
+    tiny_lm,
+    tokens_of,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,6 +39,10 @@ DRAFTERS = {
     "model, another temperature": lambda target: ModelDrafter(DRAFT, Sampling(0.5)),
     "model, greedy": lambda target: ModelDrafter(DRAFT, Sampling(0.0)),
     "model, top-k": lambda target: ModelDrafter(DRAFT, Sampling(1.0, top_k=2)),
+    "model, reduced head": lambda target: ModelDrafter(ReducedLM(VOCAB, [0, 2])),
+    "corrupted reduced head": lambda target: CorruptedDrafter(
+        ModelDrafter(ReducedLM(VOCAB, [1, 2])), 0.4
+    ),
     "the target's twin": lambda target: ModelDrafter(RandomLM(VOCAB, seed=1)),
     "n-gram": lambda target: NGramDrafter(VOCAB, longest=2, shortest=1),
     "corrupted n-gram": lambda target: CorruptedDrafter(NGramDrafter(VOCAB), 0.4),

@@ -220,7 +220,7 @@ class _Walk:
             tokens.append(token)
             ends = token in self._target.end_ids
             piece, kind = reader.read(token)
-            judged = _judge(p, draft.q[0].to(p.device)) if len(draft) else (None, 0.0, 0.0)
+            judged = _judge(p, draft.row(0, len(p)).to(p.device)) if len(draft) else (None, 0.0, 0.0)
             yield AuditedPosition(token, piece, "end" if ends else kind, *judged)
             bar.update()
             if ends:
