@@ -4,11 +4,12 @@ import pytest
 import torch
 from helpers import tiny_model
 
+from benchmarks.held_out import HELD_OUT
 from specdec_lab.decoding import generate
 from specdec_lab.language_model import HFCausalLM
 from training import batched, teacher, texts
 from training.batched import continue_all
-from training.held_out import held_out_runs, touching, word_runs
+from training.held_out import held_out_runs, left_out, touching, word_runs
 from training.losses import TargetHead, distance
 from training.teacher import score
 from training.texts import Document, load_shard, save_shard
@@ -111,4 +112,25 @@ def test_no_template_says_what_a_held_out_prompt_says():
 def test_touching_finds_five_words_in_a_row_whatever_their_case():
     assert word_runs("One, two; THREE four five six") >= {("one", "two", "three", "four", "five")}
     assert touching(["Please tell me: why do onions make us weep?", "Why do onions grow?"]) == [0]
+    assert touching(["def fibonacci(n):\n    return", "def fibonacci(m):"]) == [
+        0
+    ]  # a short prompt: all of it
     assert len(held_out_runs()) > 300
+
+
+@pytest.mark.slow
+def test_the_training_text_is_whole_and_hardly_touches_the_held_out_prompts(pair):
+    shards = sorted(texts.FOLDER.glob("*.npz"))
+    assert len(shards) >= 12
+    decode, openings = pair.tokenizer.decode, [prompt.text[:40] for prompt in HELD_OUT]
+    forbidden = total = 0
+    for shard in shards:
+        documents = load_shard(shard)
+        gone = left_out(documents, decode)
+        forbidden, total = forbidden + len(gone), total + len(documents)
+        for number, one in enumerate(documents):
+            assert 0 < one.reply_start <= len(one.tokens)
+            assert max(one.tokens) < pair.target.vocab_size
+            prompt = decode(one.tokens[: one.reply_start])
+            assert number in gone or not any(opening in prompt for opening in openings)
+    assert forbidden < 0.01 * total

@@ -28,7 +28,7 @@ from specdec_lab.draft_model import new_draft, save_draft
 from specdec_lab.files import replacing
 from specdec_lab.pretrained import Pair, load_pair
 from training.generate import Author
-from training.held_out import HeldOut, held_out_text, touching
+from training.held_out import HeldOut, held_out_text, left_out
 from training.losses import TargetHead, distance
 from training.teacher import cache_folder, scores_of
 from training.texts import FOLDER, load_shard
@@ -217,11 +217,10 @@ def _load_text(pair: Pair, shards: Sequence[Path]) -> Text:
         hidden.append(scores["hidden"])
         log_sum.append(scores["log_sum"])
         documents = load_shard(shard)
-        prompts = [str(pair.tokenizer.decode(one.tokens[: one.reply_start])) for one in documents]
-        left_out = set(touching(prompts))
+        forbidden = left_out(documents, pair.tokenizer.decode)
         for number, document in enumerate(documents):
             is_chat = document.tokens[: len(before)] == before
-            if number not in left_out:
+            if number not in forbidden:
                 first = len(before) - 1 if is_chat else 0
                 spans.append((at, at + len(document.tokens), first))
             tokens.extend(document.tokens)

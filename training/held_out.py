@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -16,6 +17,7 @@ from specdec_lab.pretrained import Pair
 from training.batched import continue_all
 from training.generate import Author
 from training.teacher import cache_folder, score
+from training.texts import Document
 
 REPLY = 96
 OVERLAPPING_WORDS = 5
@@ -122,9 +124,9 @@ def _answers(pair: Pair, prompts: list[list[int]], temperature: float) -> dict[s
 
 
 def word_runs(text: str, length: int = OVERLAPPING_WORDS) -> set[tuple[str, ...]]:
-    """All runs of so many words in a row, without case and punctuation."""
+    """All runs of so many words in a row, without case and punctuation; a shorter text is one run."""
     words = "".join(c.lower() if c.isalnum() or c == "'" else " " for c in text).split()
-    return {tuple(words[i : i + length]) for i in range(len(words) - length + 1)}
+    return {tuple(words[i : i + length]) for i in range(max(len(words) - length, 0) + 1)}
 
 
 def held_out_runs() -> set[tuple[str, ...]]:
@@ -132,7 +134,18 @@ def held_out_runs() -> set[tuple[str, ...]]:
     return set().union(*(word_runs(prompt.text) for prompt in HELD_OUT))
 
 
+def left_out(documents: Sequence[Document], decode: Callable[[list[int]], Any]) -> set[int]:
+    """Which documents may not be trained on: their prompts share words with a held-out one."""
+    return set(touching([str(decode(one.tokens[: one.reply_start])) for one in documents]))
+
+
 def touching(prompts: Sequence[str]) -> list[int]:
     """Which of these prompts share a run of words with a held-out one."""
-    forbidden = held_out_runs()
-    return [i for i, prompt in enumerate(prompts) if word_runs(prompt) & forbidden]
+    by_length: dict[int, set[tuple[str, ...]]] = {}
+    for run in held_out_runs():
+        by_length.setdefault(len(run), set()).add(run)
+    return [
+        i
+        for i, prompt in enumerate(prompts)
+        if any(word_runs(prompt, length) & runs for length, runs in by_length.items())
+    ]
