@@ -128,7 +128,11 @@ def save_draft(draft: LlamaForCausalLM, file: Path) -> None:
 
 
 def load_draft(target: PreTrainedModel, file: Path) -> LlamaForCausalLM:
-    """The draft model in ``file``, on the target's embedding, in its dtype and on its device."""
+    """The draft model in ``file``, on the target's embedding, in its dtype and on its device.
+
+    Raises:
+        WeightsError: if the file lacks a part of the model.
+    """
     stored = load_file(file)
     tensors = {
         name: values * stored[name + SCALE] if name + SCALE in stored else values
@@ -138,7 +142,10 @@ def load_draft(target: PreTrainedModel, file: Path) -> LlamaForCausalLM:
     token_ids = tensors["lm_head.token_ids"].long()
     layers = 1 + max(int(name.split(".")[2]) for name in tensors if name.startswith("model.layers."))
     draft = _empty_draft(target, token_ids, layers)
-    draft.load_state_dict(tensors, strict=False)
+    missing = draft.load_state_dict(tensors, strict=False).missing_keys
+    absent = [name for name in missing if "embed_tokens" not in name]
+    if absent:
+        raise WeightsError(f"{file}: lacks {', '.join(absent)}")
     return draft
 
 

@@ -33,8 +33,7 @@ class Words:
 @pytest.fixture
 def pair(tmp_path, monkeypatch):
     """A tiny target, and two shards that it wrote."""
-    for module in (texts, distill):
-        monkeypatch.setattr(module, "FOLDER", tmp_path / "data")
+    monkeypatch.setattr(texts, "FOLDER", tmp_path / "data")
     monkeypatch.setattr(teacher, "home", lambda: tmp_path)
     monkeypatch.setattr(distill, "SHARDS_THAT_CHOOSE_THE_HEAD", 1)
     model = tiny_model("llama", tie_word_embeddings=True).to(torch.bfloat16)

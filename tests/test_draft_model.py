@@ -3,6 +3,7 @@
 import pytest
 import torch
 from helpers import tiny_model
+from safetensors.torch import load_file, save_file
 
 from specdec_lab import draft_model
 from specdec_lab.decoding import generate
@@ -69,6 +70,16 @@ def test_storing_rounds_to_eight_bits_and_takes_the_targets_dtype(target, tmp_pa
         step = values.abs().amax(dim=-1, keepdim=True) / 127 if values.dim() == 2 else 0
         rounding = values.abs() * 2**-8 if dtype == torch.bfloat16 else 1e-6
         assert ((loaded.state_dict()[name] - values).abs() <= 0.51 * step + rounding).all(), name
+
+
+def test_a_file_that_lacks_a_part_is_refused(target, tmp_path):
+    file = tmp_path / "draft.safetensors"
+    save_draft(new_draft(target, KEPT), file)
+    tensors = load_file(file)
+    del tensors["model.norm.weight"]
+    save_file(tensors, file)
+    with pytest.raises(WeightsError, match=r"draft.safetensors: lacks model.norm.weight"):
+        load_draft(target, file)
 
 
 def test_the_stored_file_leaves_the_embedding_out(target, tmp_path):

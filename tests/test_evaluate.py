@@ -13,7 +13,7 @@ from specdec_lab import draft_model
 from specdec_lab.draft_model import StoredDraft, new_draft
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.pretrained import Pair
-from training import card, evaluate
+from training import card, evaluate, held_out
 from training.evaluate import GAMMAS, agreement, best_gamma, costs, speed, speedup
 
 PROMPTS = [Prompt("one", "chat", "w1 w2 w3", chat=True), Prompt("two", "continue", "w4 w5")]
@@ -42,7 +42,7 @@ def alphas(rows, temperature):
 def test_a_draft_that_is_the_target_agrees_everywhere(identical):
     rows = agreement(identical, PROMPTS)
     assert len(rows) == 2 * 3
-    assert all(len(row["alphas"]) == evaluate.REPLY for row in rows)
+    assert all(len(row["alphas"]) == held_out.REPLY for row in rows)
     assert min(alphas(rows, 0.0)) == 1.0
     assert min(alphas(rows, 0.7) + alphas(rows, 1.0)) == pytest.approx(1.0, abs=1e-3)
 

@@ -79,7 +79,10 @@ def continue_all(
         ValueError: if there is not one temperature for each prompt, or a prompt is empty.
     """
     if len(temperatures) != len(prompts) or not all(prompts):
-        raise ValueError("prompts: expected at least one token in each, and one temperature for each")
+        raise ValueError(
+            f"prompts: got {len(prompts)} with {len(temperatures)} temperatures, expected at least one "
+            "token in each, and one temperature for each"
+        )
     device = model.device
     shortest, longest = min(map(len, prompts)), max(map(len, prompts))
     generator = torch.Generator().manual_seed(seed)

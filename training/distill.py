@@ -31,7 +31,7 @@ from training.generate import Author
 from training.held_out import HeldOut, held_out_text, left_out
 from training.losses import TargetHead, distance
 from training.teacher import cache_folder, scores_of
-from training.texts import FOLDER, load_shard
+from training.texts import load_shard, shard_file
 
 SHARDS_THAT_CHOOSE_THE_HEAD = 12
 ANCESTORS = {"early": 0.02, "middle": 0.15}
@@ -68,6 +68,8 @@ class Text:
     tokens: Tensor
     hidden: Tensor
     log_sum: Tensor
+    mass: Tensor
+    """``[vocab]``, each token's share of the target's probability over the first shards, summed."""
     spans: list[tuple[int, int, int]]
     """Of each document: where it starts, where it ends, and from which position on it counts."""
 
@@ -80,11 +82,12 @@ class Trainer:
         self.folder = folder
         self.target = pair.target.model
         self.device = self.target.device
-        shards = sorted(FOLDER.glob("*.npz"))[: settings.shards]
-        if len(shards) < settings.shards:
-            raise SystemExit(f"shards: got {len(shards)}, expected {settings.shards}: generate first")
+        shards = [shard_file(number) for number in range(settings.shards)]
+        there = sum(shard.exists() for shard in shards)
+        if there < settings.shards:
+            raise SystemExit(f"shards: got {there}, expected {settings.shards}: generate first")
         self.text = _load_text(pair, shards)
-        kept = _frequent_tokens(pair, shards, settings.kept)
+        kept = _frequent_tokens(self.text.mass, settings.kept)
         # The draft's own weights in float32, on an embedding that no gradient reaches.
         self.draft = new_draft(self.target, kept, settings.layers)
         for own in (self.draft.model.layers, self.draft.model.norm, self.draft.lm_head):
@@ -211,11 +214,12 @@ def _optimizers(draft: LlamaForCausalLM) -> list[torch.optim.Optimizer]:
 
 def _load_text(pair: Pair, shards: Sequence[Path]) -> Text:
     before, _ = Author(pair.target.model, pair.tokenizer).chat_frame
-    tokens, hidden, log_sum, spans, at = [], [], [], [], 0
+    tokens, hidden, log_sum, mass, spans, at = [], [], [], [], [], 0
     for shard in tqdm(shards, desc="scores", unit="shard"):
         scores = scores_of(pair.target.model, shard)
         hidden.append(scores["hidden"])
         log_sum.append(scores["log_sum"])
+        mass.append(scores["mass"])
         documents = load_shard(shard)
         forbidden = left_out(documents, pair.tokenizer.decode)
         for number, document in enumerate(documents):
@@ -225,14 +229,12 @@ def _load_text(pair: Pair, shards: Sequence[Path]) -> Text:
                 spans.append((at, at + len(document.tokens), first))
             tokens.extend(document.tokens)
             at += len(document.tokens)
-    return Text(torch.tensor(tokens), torch.cat(hidden), torch.cat(log_sum), spans)
+    total_mass = torch.stack(mass[:SHARDS_THAT_CHOOSE_THE_HEAD]).sum(dim=0)
+    return Text(torch.tensor(tokens), torch.cat(hidden), torch.cat(log_sum), total_mass, spans)
 
 
-def _frequent_tokens(pair: Pair, shards: Sequence[Path], kept: int) -> Tensor:
-    """The tokens with the most of the target's probability over the first shards, in order of id."""
-    chosen = shards[:SHARDS_THAT_CHOOSE_THE_HEAD]
-    mass = sum(scores_of(pair.target.model, shard)["mass"] for shard in chosen)
-    assert isinstance(mass, Tensor)
+def _frequent_tokens(mass: Tensor, kept: int) -> Tensor:
+    """The tokens with the most of the target's probability, in order of id."""
     top = mass.topk(kept)
     print(f"head: {kept} tokens carry {float(top.values.sum() / mass.sum()):.2%} of the probability")
     return top.indices.sort().values
@@ -303,8 +305,7 @@ def main() -> None:
     options = vars(parser.parse_args())
     folder = cache_folder() / options.pop("run")
     folder.mkdir(parents=True, exist_ok=True)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    pair = load_pair(target="embedded", dtype="bfloat16", device=device, progress=False)
+    pair = load_pair(target="embedded", dtype="bfloat16", progress=False)
     print(json.dumps(run(pair, Settings(**options), folder).curve[-1]))
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean, median
 from time import perf_counter
@@ -32,14 +32,12 @@ from specdec_lab.provenance import provenance
 from specdec_lab.records import Generation
 from specdec_lab.sampling import Sampling
 from specdec_lab.text import encode
-from training.batched import continue_all
+from training.held_out import reply_to
 from training.teacher import cache_folder
 
 RESULTS = Path(__file__).parent / "results"
 TEMPERATURES = (0.0, 0.7, 1.0)
 GAMMAS = (1, 2, 3, 4, 5, 6)
-REPLY = 96
-"""Tokens that the target adds to a prompt, to look at the agreement there."""
 BUDGET = 64
 """Tokens of a timed run."""
 CONTEXT = 128
@@ -55,14 +53,7 @@ def agreement(pair: Pair, prompts: Sequence[Prompt]) -> list[Row]:
     rows = []
     for temperature in TEMPERATURES:
         encoded = [encode(pair.tokenizer, prompt.text, prompt.chat) for prompt in prompts]
-        replies = continue_all(
-            pair.target.model,
-            encoded,
-            [temperature] * len(encoded),
-            max_new_tokens=REPLY,
-            end_ids=sorted(pair.target.end_ids),
-            seed=123_456_789,
-        )
+        replies = reply_to(pair, encoded, temperature, seed=123_456_789)
         for prompt, ids, reply in zip(prompts, encoded, replies, strict=True):
             alphas = _alphas(pair.target, draft, ids, reply, temperature)
             rows.append({"prompt": prompt.name, "kind": prompt.kind, "temperature": temperature})
@@ -91,7 +82,7 @@ def costs(pair: Pair, repeats: int = 15) -> Row:
 
     def step(model: HFCausalLM) -> Callable[[], object]:
         def forward() -> None:
-            model.extend([7], rows=1)
+            model.extend_kept([7])
             model.rewind(CONTEXT)
 
         return forward
@@ -176,14 +167,6 @@ def _draft(pair: Pair) -> HFCausalLM:
 
 def _lines(file: Path) -> list[Row]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-
-
-def summary(rows: Iterable[Row], value: Callable[[Row], float], by: str = "kind") -> dict[str, float]:
-    """Median of a value over the rows of each kind."""
-    groups: dict[str, list[float]] = defaultdict(list)
-    for row in rows:
-        groups[row[by]].append(value(row))
-    return {kind: median(values) for kind, values in groups.items()}
 
 
 def best_gamma(rows: Sequence[Row]) -> tuple[int, float]:

@@ -18,13 +18,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import torch
 from tqdm.auto import tqdm
 
 from specdec_lab.pretrained import load_pair
 from training.batched import continue_all
 from training.sources import code_openings
-from training.texts import FOLDER, Document, load_shard, save_shard, shard_file
+from training.texts import Document, save_shard, shard_file, tokens_there
 from training.topics import (
     INSTRUCTIONS,
     OPENINGS,
@@ -181,13 +180,5 @@ def main() -> None:
             number += options.of
 
 
-def tokens_there() -> int:
-    """Tokens in all shards, prompts included."""
-    return sum(
-        len(document.tokens) for path in sorted(FOLDER.glob("*.npz")) for document in load_shard(path)
-    )
-
-
 if __name__ == "__main__":
-    torch.set_grad_enabled(False)
     main()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from training.teacher import cache_folder, score
 from training.texts import Document
 
 REPLY = 96
+"""Most tokens that the target adds to a held-out prompt."""
 OVERLAPPING_WORDS = 5
 
 
@@ -53,8 +55,7 @@ class HeldOut:
         """Alpha at temperature 1 on the sampled replies; agreement with the argmax on the greedy."""
         alpha, agreement = [], []
         kept = draft.lm_head.token_ids
-        for part in _states(draft, self.sampled):
-            spots, states = part
+        for spots, states in _states(draft, self.sampled):
             q = (states @ draft.lm_head.weight.to(states).T).float().softmax(dim=-1)
             logits = (self.sampled.hidden[spots] @ self.head[kept].T).float()
             p = (logits - self.sampled.log_sum[spots][:, None]).exp()
@@ -71,7 +72,7 @@ class HeldOut:
 
 def _states(draft: LlamaForCausalLM, judged: Judged) -> Iterable[tuple[Tensor, Tensor]]:
     """Positions and the draft's last hidden states there, a few rows of the batch at a time."""
-    for rows in torch.split(torch.arange(len(judged.ids)), 8):
+    for rows in torch.split(torch.arange(len(judged.ids), device=judged.ids.device), 8):
         with torch.autocast(draft.device.type, torch.bfloat16):
             states = draft.model(judged.ids[rows], use_cache=False).last_hidden_state
         spots = torch.isin(judged.at[:, 0], rows).nonzero()[:, 0]
@@ -96,15 +97,20 @@ def _judged(pair: Pair, prompts: list[list[int]], temperature: float) -> Judged:
     return Judged(**{name: values.to(device) for name, values in load_file(file).items()})
 
 
-def _answers(pair: Pair, prompts: list[list[int]], temperature: float) -> dict[str, Tensor]:
-    replies = continue_all(
+def reply_to(pair: Pair, prompts: list[list[int]], temperature: float, seed: int) -> list[list[int]]:
+    """What the target answers to each prompt, up to its own end tokens."""
+    return continue_all(
         pair.target.model,
         prompts,
         [temperature] * len(prompts),
         max_new_tokens=REPLY,
         end_ids=sorted(pair.target.end_ids),
-        seed=987_654_321,
+        seed=seed,
     )
+
+
+def _answers(pair: Pair, prompts: list[list[int]], temperature: float) -> dict[str, Tensor]:
+    replies = reply_to(pair, prompts, temperature, seed=987_654_321)
     texts = [prompt + reply for prompt, reply in zip(prompts, replies, strict=True)]
     scores = score(texts, pair.target.model)
     ids = torch.zeros(len(texts), max(map(len, texts)), dtype=torch.long)
@@ -129,6 +135,7 @@ def word_runs(text: str, length: int = OVERLAPPING_WORDS) -> set[tuple[str, ...]
     return {tuple(words[i : i + length]) for i in range(max(len(words) - length, 0) + 1)}
 
 
+@cache
 def held_out_runs() -> set[tuple[str, ...]]:
     """The word runs of every held-out prompt."""
     return set().union(*(word_runs(prompt.text) for prompt in HELD_OUT))

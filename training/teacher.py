@@ -2,7 +2,7 @@
 
 Not the probabilities themselves (96 kB a token), nor the largest few (which lose the tail), but the
 hidden state behind the last norm (1.2 kB) and the logarithm of the normalising sum. With the target's
-head, p over any part of the vocabulary is one small matrix product away, exactly.
+head, p over any part of the vocabulary is one small matrix product away, up to bfloat16 rounding.
 
     python -m training.teacher       score every shard that is there (the trainer does it, too)
 

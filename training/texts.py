@@ -29,6 +29,7 @@ class Document:
 
 
 def shard_file(number: int) -> Path:
+    """Where that shard lies, or will lie."""
     return FOLDER / f"{number:04d}.npz"
 
 
@@ -54,3 +55,12 @@ def load_shard(path: Path) -> list[Document]:
             Document(part.tolist(), start, round(temperature, 3))
             for part, start, temperature in zip(tokens, *columns, strict=True)
         ]
+
+
+def tokens_there() -> int:
+    """Tokens in all shards, prompts included."""
+    total = 0
+    for path in FOLDER.glob("*.npz"):
+        with np.load(path) as shard:
+            total += int(shard["lengths"].sum(dtype=np.int64))
+    return total
