@@ -54,7 +54,7 @@ def test_prompts_that_cannot_be_continued_are_refused():
 
 def test_scores_give_the_targets_probabilities_back(monkeypatch):
     monkeypatch.setattr(teacher, "TOKENS_AT_ONCE", 12)
-    monkeypatch.setattr(teacher, "ROWS_AT_ONCE", 5)
+    monkeypatch.setattr(teacher, "COLUMNS_AT_ONCE", 10)
     model = tiny_model("llama", tie_word_embeddings=True)
     scores = score(PROMPTS, model)
     kept = torch.tensor([1, 4, 9, 16, 25])
@@ -120,7 +120,7 @@ def test_touching_finds_five_words_in_a_row_whatever_their_case():
 
 @pytest.mark.slow
 def test_the_training_text_is_whole_and_hardly_touches_the_held_out_prompts(pair):
-    shards = sorted(texts.FOLDER.glob("*.npz"))
+    shards = texts.shards_there()
     assert len(shards) >= 12
     decode, openings = pair.tokenizer.decode, [prompt.text[:40] for prompt in HELD_OUT]
     forbidden = total = 0

@@ -15,8 +15,10 @@ import math
 import random
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import torch
@@ -31,7 +33,7 @@ from training.generate import Author
 from training.held_out import HeldOut, held_out_text, left_out
 from training.losses import TargetHead, distance
 from training.teacher import cache_folder, scores_of
-from training.texts import load_shard, shard_file
+from training.texts import load_shard, shards_there
 
 SHARDS_THAT_CHOOSE_THE_HEAD = 12
 ANCESTORS = {"early": 0.02, "middle": 0.15}
@@ -54,9 +56,9 @@ class Settings:
 
     layers: int = 2
     kept: int = 12_288
-    passes: float = 4.0
-    shards: int = 40
-    step_tokens: int = 1_024
+    passes: float = 2.8
+    shards: int = 37
+    step_tokens: int = 1_536
     learning_rate: float = 4e-3
     seed: int = 0
 
@@ -74,18 +76,36 @@ class Text:
     """Of each document: where it starts, where it ends, and from which position on it counts."""
 
 
-class Trainer:
-    """A run: the draft, its optimizer, and how far it is."""
+@dataclass(frozen=True)
+class Slope:
+    """The loss on some documents: means over their positions, and the gradient of the mean."""
 
-    def __init__(self, pair: Pair, settings: Settings, folder: Path) -> None:
+    positions: int
+    cross_entropy: float
+    overlap: float
+    gradients: tuple[Tensor, ...]
+
+
+class Trainer:
+    """A run: the draft, its optimizers, and how far it is.
+
+    Args:
+        pair: the target, and its tokenizer.
+        settings: what decides the outcome.
+        folder: of the run.
+        workers: into how many parts a step's documents go, each on a thread of its own.
+    """
+
+    def __init__(self, pair: Pair, settings: Settings, folder: Path, workers: int = 1) -> None:
         self.settings = settings
+        self.workers = workers
+        self.pool = ThreadPoolExecutor(workers)
         self.folder = folder
         self.target = pair.target.model
         self.device = self.target.device
-        shards = [shard_file(number) for number in range(settings.shards)]
-        there = sum(shard.exists() for shard in shards)
-        if there < settings.shards:
-            raise SystemExit(f"shards: got {there}, expected {settings.shards}: generate first")
+        shards = shards_there()[: settings.shards]
+        if len(shards) < settings.shards:
+            raise SystemExit(f"shards: got {len(shards)}, expected {settings.shards}: generate first")
         self.text = _load_text(pair, shards)
         kept = _frequent_tokens(self.text.mass, settings.kept)
         # The draft's own weights in float32, on an embedding that no gradient reaches.
@@ -95,6 +115,7 @@ class Trainer:
         self.draft.model.embed_tokens.requires_grad_(False)
         head = self.target.get_output_embeddings().weight.detach()[kept.to(self.device)]
         self.target_head = TargetHead(head.to(torch.bfloat16))
+        self.trained = [values for values in self.draft.parameters() if values.requires_grad]
         self.optimizers = _optimizers(self.draft)
         self.step, self.seconds = 0, 0.0
         self.steps = round(settings.passes * len(self.text.tokens) / settings.step_tokens)
@@ -112,12 +133,30 @@ class Trainer:
                     yield batch
 
     def train_on(self, batch: Sequence[int]) -> dict[str, float]:
-        """One step of the optimizer."""
+        """One step of the optimizers."""
         started = time.perf_counter()
         progress = self.step / self.steps
         share = overlap_share(progress)
         self.set_learning_rate(learning_rate_factor(progress))
-        ids, where = self.gather(batch)
+        parts = [batch[worker :: self.workers] for worker in range(min(self.workers, len(batch)))]
+        found = list(self.pool.map(lambda part: self.slope(part, share), parts))
+        positions = sum(one.positions for one in found)
+        for values, first, *others in zip(self.trained, *(one.gradients for one in found), strict=True):
+            values.grad = first.mul_(found[0].positions / positions)
+            for gradient, one in zip(others, found[1:], strict=True):
+                values.grad.add_(gradient, alpha=one.positions / positions)
+        torch.nn.utils.clip_grad_norm_(self.trained, 1.0)
+        list(self.pool.map(lambda optimizer: optimizer.step(), self.optimizers))
+        self.step += 1
+        self.seconds += time.perf_counter() - started
+        return {
+            "cross_entropy": sum(one.cross_entropy * one.positions for one in found) / positions,
+            "overlap": sum(one.overlap * one.positions for one in found) / positions,
+        }
+
+    def slope(self, documents: Sequence[int], share: float) -> Slope:
+        """The loss on these documents and its gradient."""
+        ids, where = self.gather(documents)
         with torch.autocast(self.device.type, torch.bfloat16):
             states = self.draft.model(ids, use_cache=False).last_hidden_state
         rows = torch.cat([states[i, first:last] for i, (first, last, _) in enumerate(where)])
@@ -130,14 +169,8 @@ class Trainer:
             self.text.log_sum[spots].to(self.device),
             share,
         )
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.draft.parameters(), 1.0)
-        for optimizer in self.optimizers:
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-        self.step += 1
-        self.seconds += time.perf_counter() - started
-        return {"cross_entropy": float(cross_entropy), "overlap": float(overlap)}
+        gradients = torch.autograd.grad(loss, self.trained)
+        return Slope(len(spots), float(cross_entropy), float(overlap), gradients)
 
     def gather(self, batch: Sequence[int]) -> tuple[Tensor, list[tuple[int, int, int]]]:
         """Token ids ``[documents, longest]``; of each row the positions that count, and its place."""
@@ -186,16 +219,18 @@ class Trainer:
 
 
 def learning_rate_factor(progress: float) -> float:
-    """Up in the first hundredth, then down along a cosine to nothing."""
-    warm_up = 0.01
-    if progress < warm_up:
-        return (progress + 1e-4) / warm_up
-    return 0.5 * (1.0 + math.cos(math.pi * (progress - warm_up) / (1.0 - warm_up)))
+    """Up in the first hundredth, level, and down to nothing over the last two fifths.
+
+    While it is level, a checkpoint can still become the start of a longer run: nothing in it depends
+    on where the end was to be.
+    """
+    warm_up, cool_down = 0.01, 0.4
+    return max(0.0, min((progress + 1e-4) / warm_up, 1.0, (1.0 - progress) / cool_down))
 
 
 def overlap_share(progress: float) -> float:
     """The cross-entropy first, the overlap later."""
-    return min(0.9, max(0.0, (progress - 0.1) / 0.3))
+    return min(0.9, max(0.0, (progress - 0.02) / 0.15))
 
 
 def _optimizers(draft: LlamaForCausalLM) -> list[torch.optim.Optimizer]:
@@ -206,8 +241,9 @@ def _optimizers(draft: LlamaForCausalLM) -> list[torch.optim.Optimizer]:
     trained = {name: values for name, values in draft.named_parameters() if values.requires_grad}
     matrices = [p for name, p in trained.items() if p.dim() == 2 and "lm_head" not in name]
     others = [p for name, p in trained.items() if p.dim() != 2 or "lm_head" in name]
-    return [
-        torch.optim.Muon(matrices, weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
+    return [  # two of the first, to step side by side
+        torch.optim.Muon(matrices[::2], weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.Muon(matrices[1::2], weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
         torch.optim.AdamW(others, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
     ]
 
@@ -261,9 +297,11 @@ def _batches(spans: Sequence[tuple[int, int, int]], settings: Settings, number: 
     return batches
 
 
-def run(pair: Pair, settings: Settings, folder: Path, every_seconds: float = 60.0) -> Trainer:
+def run(
+    pair: Pair, settings: Settings, folder: Path, workers: int = 1, every_seconds: float = 60.0
+) -> Trainer:
     """Train to the end, with a checkpoint and a point on the curve once a minute."""
-    trainer = Trainer(pair, settings, folder)
+    trainer = Trainer(pair, settings, folder, workers)
     trainer.resume()
     held_out: HeldOut = held_out_text(pair)
     ancestors = {max(1, round(share * trainer.steps)): name for name, share in ANCESTORS.items()}
@@ -286,13 +324,13 @@ def run(pair: Pair, settings: Settings, folder: Path, every_seconds: float = 60.
 
 
 def _point(trainer: Trainer, recent: Sequence[dict[str, float]], held_out: HeldOut) -> dict[str, Any]:
-    mean = {key: sum(one[key] for one in recent) / len(recent) for key in recent[0]}
+    means = {key: mean(one[key] for one in recent) for key in recent[0]}
     return {
         "step": trainer.step,
         "tokens": trainer.step * trainer.settings.step_tokens,
         "seconds": round(trainer.seconds),
         "overlap_share": round(overlap_share(trainer.step / trainer.steps), 3),
-        "training": {key: round(value, 4) for key, value in mean.items()},
+        "training": {key: round(value, 4) for key, value in means.items()},
         "held_out": held_out.judge(trainer.draft),
     }
 
@@ -306,7 +344,9 @@ def main() -> None:
     folder = cache_folder() / options.pop("run")
     folder.mkdir(parents=True, exist_ok=True)
     pair = load_pair(target="embedded", dtype="bfloat16", progress=False)
-    print(json.dumps(run(pair, Settings(**options), folder).curve[-1]))
+    workers = torch.get_num_threads() if pair.target.device.type == "cpu" else 1
+    torch.set_num_threads(1)  # a thread for each worker gains more than threads within each operation
+    print(json.dumps(run(pair, Settings(**options), folder, workers).curve[-1]))
 
 
 if __name__ == "__main__":

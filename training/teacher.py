@@ -24,11 +24,11 @@ from transformers import PreTrainedModel
 from specdec_lab.files import replacing
 from specdec_lab.pretrained import load_pair
 from specdec_lab.weights import home, sha256_of
-from training.texts import FOLDER, load_shard
+from training.texts import load_shard, shards_there
 
 TOKENS_AT_ONCE = 1024
-ROWS_AT_ONCE = 32
-"""Positions whose probabilities over the whole vocabulary are in memory at a time."""
+COLUMNS_AT_ONCE = 1024
+"""Tokens of the vocabulary whose logits are in memory at a time: a block that stays in the cache."""
 
 Scores = dict[str, Tensor]
 """``hidden [tokens, width]`` bfloat16 and ``log_sum [tokens]`` float32, of a shard's documents one
@@ -69,12 +69,24 @@ def score(documents: Sequence[Sequence[int]], model: PreTrainedModel) -> Scores:
     everything = torch.cat(hidden)
     log_sums, mass = [], torch.zeros(model.config.vocab_size, dtype=torch.float64)
     head = model.get_output_embeddings().weight
-    for states in torch.split(everything, ROWS_AT_ONCE):
-        logits = (states.to(head) @ head.T).float()
-        log_sum = logits.logsumexp(dim=-1)
+    for states in torch.split(everything, TOKENS_AT_ONCE):
+        log_sum, here = _log_sum_and_mass(states.to(head), head)
         log_sums.append(log_sum.cpu())
-        mass += (logits - log_sum[:, None]).exp_().sum(dim=0).double().cpu()
+        mass += here.double().cpu()
     return {"hidden": everything, "log_sum": torch.cat(log_sums), "mass": mass}
+
+
+def _log_sum_and_mass(states: Tensor, head: Tensor) -> tuple[Tensor, Tensor]:
+    """Of p's rows: the logarithm of each normalising sum, and the sum over rows ``[vocab]``.
+
+    A block of columns at a time, computed twice, is three times as fast as whole rows: those do not
+    fit in the processor's cache.
+    """
+    blocks = torch.split(head, COLUMNS_AT_ONCE)
+    of_blocks = [(states @ block.T).float().logsumexp(dim=-1) for block in blocks]
+    log_sum = torch.stack(of_blocks).logsumexp(dim=0)
+    mass = [(states @ block.T).float().sub_(log_sum[:, None]).exp_().sum(dim=0) for block in blocks]
+    return log_sum, torch.cat(mass)
 
 
 def main() -> None:
@@ -83,7 +95,7 @@ def main() -> None:
     parser.add_argument("--of", type=int, default=1)
     options = parser.parse_args()
     model = load_pair(target="embedded", dtype="bfloat16").target.model
-    for shard in tqdm(sorted(FOLDER.glob("*.npz"))[options.worker :: options.of], unit="shard"):
+    for shard in tqdm(shards_there()[options.worker :: options.of], unit="shard"):
         scores_of(model, shard)
 
 

@@ -33,6 +33,11 @@ def shard_file(number: int) -> Path:
     return FOLDER / f"{number:04d}.npz"
 
 
+def shards_there() -> list[Path]:
+    """All that have been written, in order of their numbers."""
+    return sorted(FOLDER.glob("*.npz"))
+
+
 def save_shard(number: int, documents: Sequence[Document], kind: str) -> None:
     """Write a shard in one step."""
     with replacing(shard_file(number)) as part, part.open("wb") as file:
@@ -60,7 +65,7 @@ def load_shard(path: Path) -> list[Document]:
 def tokens_there() -> int:
     """Tokens in all shards, prompts included."""
     total = 0
-    for path in FOLDER.glob("*.npz"):
+    for path in shards_there():
         with np.load(path) as shard:
             total += int(shard["lengths"].sum(dtype=np.int64))
     return total
