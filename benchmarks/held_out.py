@@ -1,14 +1,15 @@
-"""Prompts that nothing was trained on and nothing was tuned on: what the draft model is judged by.
+"""Prompts that the draft model was neither trained on nor tuned on: what it is judged by.
 
 Written for this project, in other words than the training's prompts (``training/topics.py``); the
-trainer leaves out every document whose prompt shares five words in a row with one of these.
+trainer leaves out every document whose prompt shares five words in a row with one of these, or with
+one of the development chats, by which settings were chosen and which the learning curve shows.
 """
 
 from __future__ import annotations
 
 from benchmarks.prompts import PROMPTS, RECIPE, RULES, Kind, Prompt
 
-CHATS = (
+DEVELOPMENT_CHATS = (
     "My neighbour's dog barks all night. What can I say to him without starting a fight?",
     "Why do onions make us cry, and how can I stop it?",
     "I want to run five kilometres by June. Where do I begin?",
@@ -42,7 +43,39 @@ CHATS = (
     "Why do cities put up statues?",
     "Convince me to read more books.",
 )
-"""Open-ended questions, put as a chat turn."""
+"""Open-ended questions, put as a chat turn: for choosing settings, so not for judging the result."""
+
+CHATS = (
+    "What can I cook with half a cabbage and two eggs?",
+    "Why does the moon seem larger near the horizon?",
+    "My son is afraid of the dark. What helps?",
+    "How did sailors find their way before there were satellites?",
+    "Suggest a name for a small bakery by the sea, and say why it fits.",
+    "What is inflation, and who suffers from it?",
+    "I can't fall asleep before two. What should I change?",
+    "Describe a thunderstorm to somebody who has never heard one.",
+    "How are bridges kept from rusting?",
+    "Should I learn the piano at fifty?",
+    "Tell me something surprising about octopuses.",
+    "What do I say in a letter to my landlord about a leaking tap?",
+    "How does a refrigerator get cold inside?",
+    "Why are some people left-handed?",
+    "My hands shake when I speak in public. Any advice?",
+    "Compare living in a village with living in a capital.",
+    "What makes a good friend?",
+    "How do trees survive a hard frost?",
+    "Write a short apology from a cat that broke a vase.",
+    "What is the point of a museum?",
+    "Can you explain compound interest with an example?",
+    "My tomatoes have black spots. What is wrong with them?",
+    "How would life change if nobody needed sleep?",
+    "Who decides what a word means?",
+    "Give me three ideas for a school project about wind.",
+    "Why do we laugh?",
+    "What should I ask before buying a used bicycle?",
+    "How is glass recycled?",
+)
+"""Open-ended questions, put as a chat turn: what the draft is judged by."""
 
 LETTER = (
     "The library will be closed from Monday to Thursday because the roof is being mended. Books that "

@@ -28,6 +28,8 @@ FOLDER = Path(__file__).parent / "draft"
 """The shipped drafts, their list with checksums, and their model card."""
 LIST = FOLDER / "drafts.json"
 SCALE = ".scale"
+EMBEDDED_DRAFTS = ("embedded", "embedded-middle", "embedded-early")
+"""What ``load_pair(draft=...)`` calls them: the finished one, and two from earlier in its training."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class StoredDraft:
     """A draft that is shipped with this package.
 
     Args:
-        name: what ``load_pair(draft=...)`` calls it: "embedded", "embedded-middle", "embedded-early".
+        name: one of ``EMBEDDED_DRAFTS``.
         title: what records and tables call it.
         file: in ``FOLDER``.
         sha256: of the file.
@@ -59,9 +61,13 @@ class StoredDraft:
 
 
 def stored_drafts() -> dict[str, StoredDraft]:
-    """The shipped drafts by name: the finished one, and two from earlier in its training."""
+    """The shipped drafts by name, in the order of ``EMBEDDED_DRAFTS``.
+
+    Raises:
+        WeightsError: if their list is missing.
+    """
     if not LIST.exists():
-        return {}
+        raise WeightsError(f"{LIST}: missing; install this package again")
     entries = json.loads(LIST.read_text(encoding="utf-8"))
     return {entry["name"]: StoredDraft(**entry) for entry in entries}
 
@@ -98,6 +104,7 @@ def new_draft(target: PreTrainedModel, token_ids: Tensor, layers: int = 2) -> Ll
         token_ids: ``[kept]``, the tokens that the head covers.
         layers: how many layers; the target's first, then its last ones.
     """
+    token_ids = token_ids.sort().values
     draft = _empty_draft(target, token_ids, layers)
     depth = target.config.num_hidden_layers
     sources = [0, *range(depth - layers + 1, depth)]
@@ -112,8 +119,8 @@ def new_draft(target: PreTrainedModel, token_ids: Tensor, layers: int = 2) -> Ll
 def save_draft(draft: LlamaForCausalLM, file: Path) -> None:
     """Write what is the draft's own (not the shared embedding) as safetensors, in one step.
 
-    Matrices are stored in 8 bits with one scale per row: half the bytes of bfloat16, at a cost in
-    acceptance that is measured in the model card.
+    Matrices are stored in 8 bits with one scale per row: half the bytes of bfloat16. What it costs in
+    acceptance is in the model card.
     """
     tensors = {}
     for name, values in draft.state_dict().items():
@@ -134,6 +141,8 @@ def load_draft(target: PreTrainedModel, file: Path) -> LlamaForCausalLM:
         WeightsError: if the file lacks a part of the model.
     """
     stored = load_file(file)
+    if "lm_head.token_ids" not in stored:
+        raise WeightsError(f"{file}: lacks lm_head.token_ids")
     tensors = {
         name: values * stored[name + SCALE] if name + SCALE in stored else values
         for name, values in stored.items()

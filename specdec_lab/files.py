@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,10 +12,10 @@ from pathlib import Path
 def replacing(file: Path) -> Iterator[Path]:
     """A path to write to instead of ``file``; it takes the file's place once all is written.
 
-    Missing folders are made. After an error the file is as it was.
+    Missing folders are made. After an error the file is as it was. Each process has a path of its own.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
+    part = file.with_suffix(f".{os.getpid()}.part")
     try:
         yield part
         part.replace(file)

@@ -17,7 +17,7 @@ from transformers import (
 from transformers.utils import logging
 
 from specdec_lab.decoding import generate
-from specdec_lab.draft_model import stored_drafts
+from specdec_lab.draft_model import EMBEDDED_DRAFTS, stored_drafts
 from specdec_lab.drafters import (
     CorruptedDrafter,
     Drafter,
@@ -30,7 +30,7 @@ from specdec_lab.records import Generation
 from specdec_lab.weights import ALL_WEIGHTS, fetch, find_weights
 
 PRESETS: dict[str, tuple[str, str | None]] = {
-    "embedded": ("embedded", None),
+    "embedded": ("embedded", "embedded"),
     "smollm2": ("HuggingFaceTB/SmolLM2-1.7B-Instruct", "HuggingFaceTB/SmolLM2-135M-Instruct"),
     "qwen3": ("Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B"),
 }
@@ -109,10 +109,13 @@ def load_pair(
     """Load a target and, if there is one, a draft model.
 
     Args:
-        pair: a preset: "embedded" (the default; fetched on first use, needs no hub), "smollm2",
-            "qwen3". Or name the models yourself:
+        pair: a preset: "embedded" (the default; its target is fetched on first use, its draft model
+            comes with this package, and it needs no hub), "smollm2", "qwen3". Or name the models
+            yourself:
         target: a Hugging Face hub name, a local folder, or "embedded".
-        draft: the same, for the draft model; None for a pair without one.
+        draft: the same, for the draft model; None for a pair without one. For the embedded target also
+            "embedded-middle" and "embedded-early", the embedded draft model as it was earlier in its
+            training.
         dtype: "float32", "bfloat16", "float16" or a torch dtype. None is float32 on a CPU, bfloat16 on
             a GPU. float32 on a CPU, because there the one-token forward of decoding and the
             several-token forward of verification then agree to about 1e-4, and greedy speculative
@@ -133,25 +136,31 @@ def load_pair(
     if pair is not None or target is None:
         preset_target, preset_draft = PRESETS[pair or "embedded"]
         target, draft = target or preset_target, draft or preset_draft
+    if draft in EMBEDDED_DRAFTS:
+        _require_embedded_target(target, draft)
     device = _device(device)
     dtype = _dtype(dtype, device)
     tokenizer, target_model = _load("target", target, dtype, device, progress)
     target_lm = HFCausalLM(target_model, name=_title(target))
     if draft is None:
         return Pair(target_lm, None, tokenizer)
-    if draft in stored_drafts():
-        return Pair(target_lm, _embedded_draft(target, target_lm, draft), tokenizer)
+    if draft in EMBEDDED_DRAFTS:
+        return Pair(target_lm, _embedded_draft(target_lm, draft), tokenizer)
     draft_tokenizer, draft_model = _load("draft", draft, dtype, device, progress)
     require_same_vocabulary(tokenizer, draft_tokenizer)
     draft_lm = HFCausalLM(draft_model, target_lm.vocab_size, name=_title(draft))
     return Pair(target_lm, draft_lm, tokenizer)
 
 
-def _embedded_draft(target: str, target_lm: HFCausalLM, name: str) -> HFCausalLM:
+def _require_embedded_target(target: str, draft: str) -> None:
     if target != "embedded" and target not in ALL_WEIGHTS:
         raise ValueError(
-            f'draft: got {name!r} for {target!r}, expected target="embedded": it shares that embedding'
+            f'draft: got {draft!r} for {target!r}, expected target="embedded", whose embedding it '
+            f"shares; the embedded target itself, as a draft, is {find_weights('embedded').name!r}"
         )
+
+
+def _embedded_draft(target_lm: HFCausalLM, name: str) -> HFCausalLM:
     stored = stored_drafts()[name]
     return HFCausalLM(stored.load(target_lm.model), target_lm.vocab_size, stored.title)
 

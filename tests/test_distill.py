@@ -82,6 +82,13 @@ def test_other_settings_under_the_same_name_are_refused(pair, tmp_path):
         other.resume()
 
 
+def test_other_shards_under_the_same_name_are_refused(pair, tmp_path):
+    trained(pair, tmp_path / "a", 1)
+    save_shard(0, [Document([1, 3, 2, 4], 3, 1.0)], kind="question")
+    with pytest.raises(SystemExit, match=r"checkpoint\.pt: made from other shards"):
+        Trainer(pair, SETTINGS, tmp_path / "a").resume()
+
+
 def test_too_few_shards_are_refused(pair, tmp_path):
     with pytest.raises(SystemExit, match="shards: got 2, expected 3: generate first"):
         Trainer(pair, Settings(shards=3), tmp_path)
@@ -104,6 +111,8 @@ def test_a_whole_run_learns_and_leaves_the_draft_and_its_ancestors(pair, tmp_pat
     folder = tmp_path / "run"
     folder.mkdir()
     trainer = distill.run(pair, SETTINGS, folder, every_seconds=0.0)
+    assert trainer.curve[-1]["stored"] == {"alpha": 0.5}
+    assert trainer.curve[-1]["tokens"] >= trainer.steps * SETTINGS.step_tokens
     overlaps = [point["training"]["overlap"] for point in trainer.curve]
     assert len(overlaps) == trainer.steps
     assert sum(overlaps[-5:]) > sum(overlaps[:5])

@@ -109,7 +109,7 @@ def test_presets_name_a_target_and_a_draft(monkeypatch):
         with pytest.raises(ValueError, match="target"):
             load_pair(preset)
     assert seen[0] == ("target", "embedded")
-    assert all(draft for target, draft in pretrained.PRESETS.values() if target != "embedded")
+    assert all(draft for _, draft in pretrained.PRESETS.values())
 
 
 def test_drafters_by_kind(folders):
@@ -125,6 +125,12 @@ def test_drafters_by_kind(folders):
         pair.drafter("oracle")
     with pytest.raises(ValueError, match='kind: got "model", expected a pair'):
         alone.drafter("model")
+
+
+@pytest.mark.parametrize("draft", ["embedded", "embedded-early"])
+def test_the_embedded_draft_wants_the_embedded_target(folders, draft):
+    with pytest.raises(ValueError, match=rf"draft: got '{draft}' for .*, expected target=\"embedded\""):
+        load_pair(target=folders["target"], draft=draft, progress=False)
 
 
 def test_progress_is_shown_when_asked(folders, capsys):

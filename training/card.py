@@ -13,66 +13,105 @@ from statistics import mean, median
 from typing import Any
 
 import matplotlib.pyplot as plt
+from safetensors.torch import load_file
 
 from benchmarks.held_out import KINDS
-from specdec_lab.draft_model import FOLDER, stored_drafts
+from specdec_lab.draft_model import EMBEDDED_DRAFTS, FOLDER, SCALE, stored_drafts
+from specdec_lab.drafters import ModelDrafter
 from specdec_lab.files import replacing
 from specdec_lab.plots.style import BLUE, GREY, ORANGE, finish
-from training.evaluate import GAMMAS, RESULTS, TEMPERATURES, Row, best_gamma, speedup
+from training.evaluate import BUDGET, GAMMAS, PARTS, TEMPERATURES, Row, best_gamma, speedup
+from training.publish import RESULTS
 
 TEMPLATE = Path(__file__).parent / "card_template.md"
-NAMES = ("embedded", "embedded-middle", "embedded-early")
+DEFAULT = ModelDrafter.default_gamma
 
 
-def write_card() -> Path:
-    """Fill the template's places with tables made from ``training/results``."""
-    results = {name: _results(name) for name in NAMES if (RESULTS / f"{name}.json").exists()}
-    full = results["embedded"]
-    curve = json.loads((RESULTS / "curve.json").read_text())
+def card_text() -> str:
+    """The template, its places filled with tables made from ``training/results``.
+
+    Raises:
+        SystemExit: if something was not measured, or measured for another draft than the shipped one.
+    """
+    results = {name: _results(name) for name in EMBEDDED_DRAFTS}
+    full, curve = results["embedded"], _curve()
+    dates = [full[part]["provenance"]["date"][:10] for part in PARTS]
+    provenance = full["speed"]["provenance"]
     places = {
         "sizes": _sizes(),
-        "agreement": _agreement(full["agreement"]),
+        "agreement": _agreement(full["agreement"]["rows"]),
         "ancestors": _ancestors(results),
         "places": _by_place(full["speed"]["rows"]),
         "costs": _costs(full["costs"]),
         "speed": _speed(full["speed"]["rows"]),
         "tokens": f"{curve[-1]['tokens'] / 1e6:.1f}",
         "minutes": f"{curve[-1]['seconds'] / 60:.0f}",
-        "hardware": full["speed"]["provenance"]["hardware"],
-        "date": full["speed"]["provenance"]["date"][:10],
+        "float": _judged(curve[-1]["held_out"]),
+        "stored": _judged(curve[-1]["stored"]),
+        "hardware": provenance["hardware"],
+        "threads": str(provenance["threads"]),
+        "dates": " to ".join(sorted({min(dates), max(dates)})),
+        "budget": str(BUDGET),
     }
     text = TEMPLATE.read_text(encoding="utf-8")
     for name, content in places.items():
         text = text.replace("{{" + name + "}}", content)
+    return text
+
+
+def write_card() -> Path:
+    """Put the card beside the drafts."""
     card = FOLDER / "MODEL_CARD.md"
     with replacing(card) as part:
-        part.write_text(text, encoding="utf-8")
+        part.write_text(card_text(), encoding="utf-8")
     return card
 
 
 def draw_curve() -> Path:
-    """Alpha and greedy agreement on the held-out chats over the tokens trained on."""
-    curve = json.loads((RESULTS / "curve.json").read_text())
+    """Alpha and greedy agreement on the development chats over the tokens trained on."""
+    curve = _curve()
     tokens = [point["tokens"] / 1e6 for point in curve]
+    lines = (
+        (BLUE, "alpha at temperature 1", [point["held_out"]["alpha"] for point in curve]),
+        (ORANGE, "argmax agreement", [point["held_out"]["greedy"] for point in curve]),
+        (GREY, "alpha on the training text", [point["training"]["overlap"] for point in curve]),
+    )
     plt.rcParams["svg.hashsalt"] = "curve"
     figure, axes = plt.subplots(figsize=(7.0, 3.6))
-    for values, colour, label in (
-        ([point["held_out"]["alpha"] for point in curve], BLUE, "alpha at temperature 1, held-out"),
-        ([point["held_out"]["greedy"] for point in curve], ORANGE, "argmax agreement, held-out"),
-        ([point["training"]["overlap"] for point in curve], GREY, "alpha at temperature 1, training"),
-    ):
+    for colour, label, values in lines:
         axes.plot(tokens, values, color=colour, label=label)
     axes.set(xlabel="million tokens trained on (with repetitions)", ylim=(0, None))
     axes.legend(frameon=False)
-    finish(figure, "measured", "the shipped draft's training; 32 chats that it never saw")
+    finish(figure, "measured", "the shipped draft's training; 32 development chats, never trained on")
     file = FOLDER / "curve.svg"
     figure.savefig(file, bbox_inches="tight", metadata={"Date": None})
     return file
 
 
 def _results(name: str) -> dict[str, Any]:
-    results: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
+    parts = [part for part, drafts in PARTS.items() if name in drafts]
+    results = _of_the_shipped(RESULTS / f"{name}.json", name)
+    for part in parts:
+        if part not in results:
+            raise SystemExit(f"{part} of {name}: not there; run: python -m training.evaluate")
     return results
+
+
+def _curve() -> list[dict[str, Any]]:
+    points: list[dict[str, Any]] = _of_the_shipped(RESULTS / "curve.json", "embedded")["points"]
+    return points
+
+
+def _of_the_shipped(file: Path, name: str) -> dict[str, Any]:
+    """What was measured, if it was measured for the draft that is shipped under this name."""
+    found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    if found.get("sha256") != stored_drafts()[name].sha256:
+        raise SystemExit(f"{file}: missing, or of another draft than the shipped {name}")
+    return found
+
+
+def _judged(point: dict[str, float]) -> str:
+    return f"{point['alpha']:.3f} and {point['greedy']:.3f}"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -82,9 +121,16 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _sizes() -> str:
-    drafts = stored_drafts().values()
-    rows = [(one.name, f"{(FOLDER / one.file).stat().st_size / 1e6:.1f} MB") for one in drafts]
-    return table(("name", "file"), rows)
+    rows = []
+    for one in stored_drafts().values():
+        file = FOLDER / one.file
+        stored = load_file(file)
+        head = len(stored.pop("lm_head.token_ids"))
+        layers = len({name.split(".")[2] for name in stored if name.startswith("model.layers.")})
+        own = sum(values.numel() for name, values in stored.items() if not name.endswith(SCALE))
+        megabytes = file.stat().st_size / 1e6
+        rows.append((one.name, str(layers), f"{head:,}", f"{own / 1e6:.1f} M", f"{megabytes:.1f} MB"))
+    return table(("name", "layers", "tokens in the head", "own parameters", "file"), rows)
 
 
 def _mean_alpha(rows: Sequence[Row]) -> float:
@@ -105,7 +151,7 @@ def _agreement(rows: Sequence[Row]) -> str:
 
 def _ancestors(results: dict[str, dict[str, Any]]) -> str:
     def cells(name: str) -> list[str]:
-        chats = [row for row in results[name]["agreement"] if row["kind"] == "chat"]
+        chats = [row for row in results[name]["agreement"]["rows"] if row["kind"] == "chat"]
         at = [[row for row in chats if row["temperature"] == t] for t in TEMPERATURES]
         return [name, *(f"{_mean_alpha(rows):.2f}" for rows in at)]
 
@@ -127,10 +173,11 @@ def _by_place(rows: Sequence[Row]) -> str:
 
 
 def _costs(costs: dict[str, Any]) -> str:
-    lengths = list(next(iter(costs.values()))["v"])
+    dtypes = ("float32", "bfloat16")
+    lengths = list(costs["float32"]["v"])
     rows = [
-        [dtype, f"{one['c']:.3f}", *(f"{one['v'][n]:.2f}" for n in lengths)]
-        for dtype, one in costs.items()
+        [dtype, f"{costs[dtype]['c']:.3f}", *(f"{costs[dtype]['v'][n]:.2f}" for n in lengths)]
+        for dtype in dtypes
     ]
     return table(("dtype", "c", *(f"v({n})" for n in lengths)), rows)
 
@@ -148,8 +195,10 @@ def _speed(rows: Sequence[Row]) -> str:
             efficiency = median(row["block_efficiency"][str(gamma)] for row in found)
             line = [kind, f"{temperature:g}", str(len(found)), str(gamma), f"**{best:.2f}**"]
             line += [f"{spread[0]:.2f} to {spread[-1]:.2f}", f"{efficiency:.2f}"]
+            line.append(f"{median(speedup(row, DEFAULT) for row in found):.2f}")
             lines.append(line)
-    columns = ("kind", "T", "prompts", "best gamma", "median speedup", "lowest to highest", "tau")
+    columns = ["kind", "T", "prompts", "best gamma", "median speedup", "lowest to highest", "tau"]
+    columns.append(f"speedup at gamma {DEFAULT}")
     return table(columns, lines)
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import random
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -26,9 +26,10 @@ from torch import Tensor
 from tqdm.auto import tqdm
 from transformers import LlamaForCausalLM
 
-from specdec_lab.draft_model import new_draft, save_draft
+from specdec_lab.draft_model import load_draft, new_draft, save_draft
 from specdec_lab.files import replacing
 from specdec_lab.pretrained import Pair, load_pair
+from specdec_lab.weights import sha256_of
 from training.generate import Author
 from training.held_out import HeldOut, held_out_text, left_out
 from training.losses import TargetHead, distance
@@ -42,14 +43,14 @@ ANCESTORS = {"early": 0.02, "middle": 0.15}
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that decides how a run turns out.
+    """What decides how a run turns out, beside the text itself.
 
     Args:
         layers: of the draft.
         kept: tokens that the head covers.
-        passes: over the text.
+        passes: over the text, about.
         shards: how many of them to train on, from the first.
-        step_tokens: positions in a step, about.
+        step_tokens: tokens in a step, at least; its last document is taken whole.
         learning_rate: of the matrices; its highest, after the warm-up.
         seed: of the order of the documents.
     """
@@ -106,6 +107,7 @@ class Trainer:
         shards = shards_there()[: settings.shards]
         if len(shards) < settings.shards:
             raise SystemExit(f"shards: got {len(shards)}, expected {settings.shards}: generate first")
+        self.data = [sha256_of(shard) for shard in shards]
         self.text = _load_text(pair, shards)
         kept = _frequent_tokens(self.text.mass, settings.kept)
         # The draft's own weights in float32, on an embedding that no gradient reaches.
@@ -117,14 +119,14 @@ class Trainer:
         self.target_head = TargetHead(head.to(torch.bfloat16))
         self.trained = [values for values in self.draft.parameters() if values.requires_grad]
         self.optimizers = _optimizers(self.draft)
-        self.step, self.seconds = 0, 0.0
+        self.step, self.tokens, self.seconds = 0, 0, 0.0
         self.steps = round(settings.passes * len(self.text.tokens) / settings.step_tokens)
         self.curve: list[dict[str, Any]] = []
 
     def batches(self) -> Iterator[list[int]]:
         """Document numbers, step by step: from here to the end of the run."""
         done = 0
-        for number in range(math.ceil(self.settings.passes) + 1):
+        for number in count():
             for batch in _batches(self.text.spans, self.settings, number):
                 done += 1
                 if done > self.steps:
@@ -148,6 +150,7 @@ class Trainer:
         torch.nn.utils.clip_grad_norm_(self.trained, 1.0)
         list(self.pool.map(lambda optimizer: optimizer.step(), self.optimizers))
         self.step += 1
+        self.tokens += sum(end - start for start, end, _ in map(self.text.spans.__getitem__, batch))
         self.seconds += time.perf_counter() - started
         return {
             "cross_entropy": sum(one.cross_entropy * one.positions for one in found) / positions,
@@ -157,7 +160,8 @@ class Trainer:
     def slope(self, documents: Sequence[int], share: float) -> Slope:
         """The loss on these documents and its gradient."""
         ids, where = self.gather(documents)
-        with torch.autocast(self.device.type, torch.bfloat16):
+        # The cache of cast weights would be shared between the threads, and each weight is used once.
+        with torch.autocast(self.device.type, torch.bfloat16, cache_enabled=False):
             states = self.draft.model(ids, use_cache=False).last_hidden_state
         rows = torch.cat([states[i, first:last] for i, (first, last, _) in enumerate(where)])
         spots = torch.cat([torch.arange(at + first, at + last) for first, last, at in where])
@@ -191,9 +195,11 @@ class Trainer:
             torch.save(
                 {
                     "settings": asdict(self.settings),
+                    "data": self.data,
                     "draft": {n: p for n, p in self.draft.state_dict().items() if "embed" not in n},
                     "optimizers": [one.state_dict() for one in self.optimizers],
                     "step": self.step,
+                    "tokens": self.tokens,
                     "seconds": self.seconds,
                     "curve": self.curve,
                 },
@@ -211,19 +217,17 @@ class Trainer:
             raise SystemExit(
                 f"{file}: made with {stored['settings']}, expected {asdict(self.settings)}"
             )
+        if stored["data"] != self.data:
+            raise SystemExit(f"{file}: made from other shards than those that are there")
         self.draft.load_state_dict(stored["draft"], strict=False)
         for optimizer, state in zip(self.optimizers, stored["optimizers"], strict=True):
             optimizer.load_state_dict(state)
-        self.step, self.seconds = stored["step"], stored["seconds"]
+        self.step, self.tokens, self.seconds = stored["step"], stored["tokens"], stored["seconds"]
         self.curve = stored["curve"]
 
 
 def learning_rate_factor(progress: float) -> float:
-    """Up in the first hundredth, level, and down to nothing over the last two fifths.
-
-    While it is level, a checkpoint can still become the start of a longer run: nothing in it depends
-    on where the end was to be.
-    """
+    """Up in the first hundredth, level, and down to nothing over the last two fifths."""
     warm_up, cool_down = 0.01, 0.4
     return max(0.0, min((progress + 1e-4) / warm_up, 1.0, (1.0 - progress) / cool_down))
 
@@ -300,7 +304,10 @@ def _batches(spans: Sequence[tuple[int, int, int]], settings: Settings, number: 
 def run(
     pair: Pair, settings: Settings, folder: Path, workers: int = 1, every_seconds: float = 60.0
 ) -> Trainer:
-    """Train to the end, with a checkpoint and a point on the curve once a minute."""
+    """Train to the end, with a checkpoint and a point on the curve once a minute.
+
+    The last point also judges the draft as it is stored, in 8 bits.
+    """
     trainer = Trainer(pair, settings, folder, workers)
     trainer.resume()
     held_out: HeldOut = held_out_text(pair)
@@ -319,7 +326,10 @@ def run(
                 recent = []
                 trainer.save()
                 bar.set_postfix(trainer.curve[-1])
-    save_draft(trainer.draft, folder / "draft.safetensors")
+    file = folder / "draft.safetensors"
+    save_draft(trainer.draft, file)
+    trainer.curve[-1]["stored"] = held_out.judge(load_draft(pair.target.model, file))
+    trainer.save()
     return trainer
 
 
@@ -327,7 +337,7 @@ def _point(trainer: Trainer, recent: Sequence[dict[str, float]], held_out: HeldO
     means = {key: mean(one[key] for one in recent) for key in recent[0]}
     return {
         "step": trainer.step,
-        "tokens": trainer.step * trainer.settings.step_tokens,
+        "tokens": trainer.tokens,
         "seconds": round(trainer.seconds),
         "overlap_share": round(overlap_share(trainer.step / trainer.steps), 3),
         "training": {key: round(value, 4) for key, value in means.items()},

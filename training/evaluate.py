@@ -1,21 +1,23 @@
-"""Judge a draft model on the held-out prompts: how much it agrees, what it costs, what it gains.
+"""Judge the shipped drafts on the held-out prompts: how much they agree, what they cost and gain.
 
-    python -m training.evaluate                   the shipped draft (about 40 minutes on two cores)
+    python -m training.evaluate                   everything (about an hour on two cores)
     python -m training.evaluate --only agreement  one part: agreement, costs or speed
     python -m training.card                       write the model card from the results
 
-Finished measurements are kept as they come, in the user's cache: a run that was killed goes on.
+Agreement is measured for the finished draft and its two ancestors, the rest for the finished one. All
+of it runs on the CPU. Parts that are there for the very drafts that are shipped are not measured
+again, and timed prompts are kept as they come: a run that was killed goes on.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean, median
-from time import perf_counter
 from typing import Any
 
 import torch
@@ -24,7 +26,7 @@ from tqdm.auto import tqdm
 from benchmarks.held_out import HELD_OUT, KINDS
 from benchmarks.prompts import Prompt
 from specdec_lab.benchmark import median_seconds, verification_cost
-from specdec_lab.draft_model import stored_drafts
+from specdec_lab.draft_model import EMBEDDED_DRAFTS, stored_drafts
 from specdec_lab.files import replacing
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.pretrained import Pair, load_pair
@@ -33,16 +35,18 @@ from specdec_lab.records import Generation
 from specdec_lab.sampling import Sampling
 from specdec_lab.text import encode
 from training.held_out import reply_to
+from training.publish import RESULTS
 from training.teacher import cache_folder
 
-RESULTS = Path(__file__).parent / "results"
 TEMPERATURES = (0.0, 0.7, 1.0)
-GAMMAS = (1, 2, 3, 4, 5, 6)
+GAMMAS = (1, 2, 3, 4, 5)
 BUDGET = 64
-"""Tokens of a timed run."""
+"""Most tokens of a timed run; it ends at the target's end token if that comes first."""
 CONTEXT = 128
 """Tokens in the cache when a forward is timed."""
 LENGTHS = (2, 3, 4, 5, 6, 7, 8, 12, 16)
+PARTS = {"agreement": EMBEDDED_DRAFTS, "costs": EMBEDDED_DRAFTS[:1], "speed": EMBEDDED_DRAFTS[:1]}
+"""What is measured, and of which drafts."""
 
 Row = dict[str, Any]
 
@@ -101,22 +105,20 @@ def costs(pair: Pair, repeats: int = 15) -> Row:
         "draft_ms": 1000 * draft,
         "c": draft / target,
         "v": {str(n): value for n, value in curve.items()},
-        "provenance": provenance(pair.target, pair.drafter("model")),
     }
 
 
 def speed(pair: Pair, prompts: Sequence[Prompt], temperature: float, kept: Path) -> list[Row]:
     """Seconds per token with each draft length and without a draft, one after the other per prompt."""
-    rows = _lines(kept)
-    done = {row["prompt"] for row in rows}
-    _time_one(pair, prompts[0], temperature)  # what happens only once is paid for here
-    for prompt in tqdm(prompts, desc=kept.stem, unit="prompt"):
-        if prompt.name in done:
-            continue
-        rows.append(_time_one(pair, prompt, temperature))
-        with kept.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(rows[-1]) + "\n")
-    return rows
+    done = {row["prompt"]: row for row in _lines(kept)}
+    left = [prompt for prompt in prompts if prompt.name not in done]
+    if left:
+        _time_one(pair, left[0], temperature)  # what happens only once is paid for here
+    for prompt in tqdm(left, desc=f"speed at temperature {temperature:g}", unit="prompt"):
+        done[prompt.name] = _time_one(pair, prompt, temperature)
+        with replacing(kept) as whole:
+            whole.write_text("".join(json.dumps(row) + "\n" for row in done.values()), encoding="utf-8")
+    return [done[prompt.name] for prompt in prompts]
 
 
 def _time_one(pair: Pair, prompt: Prompt, temperature: float) -> Row:
@@ -124,28 +126,29 @@ def _time_one(pair: Pair, prompt: Prompt, temperature: float) -> Row:
     drafter = pair.drafter("model")
     options: dict[str, Any] = {"max_new_tokens": BUDGET, "sampling": Sampling(temperature), "seed": 1}
     options["chat"] = prompt.chat
-
-    def run(gamma: int | None) -> tuple[float, Generation]:
-        started = perf_counter()
-        made = pair.generate(
-            prompt.text, drafter=None if gamma is None else drafter, gamma=gamma, **options
-        )
-        return (perf_counter() - started) / len(made.tokens), made
-
-    plain = [run(None)[0]]
-    timed = {gamma: run(gamma) for gamma in GAMMAS}
-    plain.append(run(None)[0])
+    made: dict[int | None, list[Generation]] = defaultdict(list)
+    for gamma in (None, *GAMMAS, None):
+        one = None if gamma is None else drafter
+        made[gamma].append(pair.generate(prompt.text, drafter=one, gamma=gamma, **options))
+    seconds = {gamma: mean(map(seconds_per_token, runs)) for gamma, runs in made.items()}
     return {
         "prompt": prompt.name,
         "kind": prompt.kind,
         "temperature": temperature,
-        "plain": mean(plain),
-        "seconds_per_token": {str(gamma): seconds for gamma, (seconds, _) in timed.items()},
-        "block_efficiency": {
-            str(gamma): made.metrics.block_efficiency for gamma, (_, made) in timed.items()
-        },
-        "judged": _judged(timed[max(GAMMAS)][1]),
+        "plain": seconds[None],
+        "seconds_per_token": {str(gamma): seconds[gamma] for gamma in GAMMAS},
+        "block_efficiency": {str(gamma): made[gamma][0].metrics.block_efficiency for gamma in GAMMAS},
+        "judged": _judged(made[max(GAMMAS)][0]),
     }
+
+
+def seconds_per_token(made: Generation) -> float:
+    """Of a run behind its first round, which reads the prompt; of all of it if there is no other.
+
+    Runs of different lengths are compared, and each would spread the prompt over its own tokens.
+    """
+    rounds = made.rounds[1:] or made.rounds
+    return sum(one.seconds.total for one in rounds) / sum(len(one.tokens) for one in rounds)
 
 
 def _judged(made: Generation) -> list[list[int]]:
@@ -183,34 +186,52 @@ def speedup(row: Row, gamma: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--draft", default="embedded", help="a shipped draft's name (embedded)")
-    parser.add_argument("--only", choices=("agreement", "costs", "speed"))
-    options = parser.parse_args()
-    file = RESULTS / f"{options.draft}.json"
+    parser.add_argument("--only", choices=tuple(PARTS))
+    only = parser.parse_args().only
+    for part in [only] if only else PARTS:
+        for draft in PARTS[part]:
+            measure_part(part, draft)
+
+
+def measure_part(part: str, draft: str) -> None:
+    """Measure one part of one draft into its results file, unless it is there already."""
+    file, sha256 = RESULTS / f"{draft}.json", stored_drafts()[draft].sha256
     results: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
-    for part in [options.only] if options.only else ["agreement", "costs", "speed"]:
-        results[part] = _measure(part, options.draft)
-        with replacing(file) as whole:
-            whole.write_text(json.dumps(results) + "\n", encoding="utf-8")
-    print(f"written to {file}")
+    if results.get("sha256") != sha256:
+        results = {"sha256": sha256}
+    if part in results:
+        return
+    results[part] = _measure(part, draft, sha256)
+    with replacing(file) as whole:
+        whole.write_text(json.dumps(results) + "\n", encoding="utf-8")
+    print(f"{part} of {draft}: written to {file}")
 
 
-def _measure(part: str, draft: str) -> Any:
+def _measure(part: str, draft: str, sha256: str) -> Row:
+    def load(dtype: str) -> Pair:
+        return load_pair(target="embedded", draft=draft, dtype=dtype, device="cpu", progress=False)
+
+    pair = load("bfloat16" if part == "speed" else "float32")
+    found: Row = {"provenance": provenance(pair.target, pair.drafter("model"))}
     if part == "agreement":
-        return agreement(load_pair(target="embedded", draft=draft, progress=False), HELD_OUT)
-    if part == "costs":
-        return {
-            dtype: costs(load_pair(target="embedded", draft=draft, dtype=dtype, progress=False))
-            for dtype in ("float32", "bfloat16")
-        }
-    pair = load_pair(target="embedded", draft=draft, dtype="bfloat16", progress=False)
-    prompts = sorted(HELD_OUT, key=lambda prompt: KINDS.index(prompt.kind))
-    name = f"speed-{draft}-{stored_drafts()[draft].sha256[:8]}"
-    rows = []
-    for temperature in (0.0, 1.0):
-        kept = cache_folder() / f"{name}-{temperature:g}.jsonl"
-        rows += speed(pair, prompts, temperature, kept)
-    return {"rows": rows, "provenance": provenance(pair.target, pair.drafter("model"))}
+        found["rows"] = agreement(pair, HELD_OUT)
+    elif part == "costs":
+        found |= {dtype: costs(load(dtype)) for dtype in ("float32", "bfloat16")}
+    else:
+        prompts = sorted(HELD_OUT, key=lambda prompt: KINDS.index(prompt.kind))
+        found["rows"] = [
+            row
+            for temperature in (0.0, 1.0)
+            for row in speed(pair, prompts, temperature, _kept(sha256, temperature))
+        ]
+    return found
+
+
+def _kept(sha256: str, temperature: float) -> Path:
+    """Where timed prompts wait; another name whenever something about the measurement is another."""
+    settings = (sha256, temperature, BUDGET, GAMMAS, torch.get_num_threads(), HELD_OUT)
+    key = hashlib.sha256(repr(settings).encode()).hexdigest()[:12]
+    return cache_folder() / f"speed-{key}.jsonl"
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """Write the training text: the target's own answers and continuations, as token ids.
 
-    python -m training.generate                     go on until 3 million tokens are there
+    python -m training.generate                     go on until 2.65 million tokens are there
     python -m training.generate --tokens 500000     or fewer, or more
     python -m training.generate --worker 1 --of 2   beside another: every second shard
 
-A shard is some hundred documents, made from nothing but the target and the shard's number, and saved
-in one step: a run that was killed goes on with the shard it was at, and several workers never meet.
+A shard is some hundred documents, made from the target, the shard's number and (for openings of code)
+Python's standard library. It is saved in one step: a run that was killed goes on with the shard it was
+at, and several workers never meet.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ PASSAGE = 80
 TEMPERATURES = (0.0, 0.7, 0.7, 1.0, 1.0)
 MIX = ("question", "composed", "question", "plain", "question", "passage")
 """Shard i is of kind ``MIX[i % 6]``."""
-DEFAULT_TOKENS = 3_000_000
+DEFAULT_TOKENS = 2_650_000
 
 
 @dataclass(frozen=True)

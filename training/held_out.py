@@ -1,7 +1,8 @@
-"""How the draft is judged: on the target's own answers to prompts that the training never saw."""
+"""How the draft is judged as it learns: on the target's own answers to the development chats."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
-from benchmarks.held_out import CHATS, HELD_OUT
+from benchmarks.held_out import DEVELOPMENT_CHATS, HELD_OUT
 from specdec_lab.files import replacing
 from specdec_lab.pretrained import Pair
 from training.batched import continue_all
@@ -43,7 +44,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The held-out chats, answered greedily and at temperature 1."""
+    """The development chats, answered greedily and at temperature 1."""
 
     greedy: Judged
     sampled: Judged
@@ -57,12 +58,12 @@ class HeldOut:
         kept = draft.lm_head.token_ids
         for spots, states in _states(draft, self.sampled):
             q = (states @ draft.lm_head.weight.to(states).T).float().softmax(dim=-1)
-            logits = (self.sampled.hidden[spots] @ self.head[kept].T).float()
+            logits = (self.sampled.hidden[spots].to(self.head) @ self.head[kept].T).float()
             p = (logits - self.sampled.log_sum[spots][:, None]).exp()
             alpha.append(torch.minimum(p, q).sum(dim=-1))
         for spots, states in _states(draft, self.greedy):
             ours = kept[(states @ draft.lm_head.weight.to(states).T).argmax(dim=-1)]
-            theirs = (self.greedy.hidden[spots] @ self.head.T).argmax(dim=-1)
+            theirs = (self.greedy.hidden[spots].to(self.head) @ self.head.T).argmax(dim=-1)
             agreement.append((ours == theirs).float())
         return {
             "alpha": round(float(torch.cat(alpha).mean()), 4),
@@ -81,15 +82,16 @@ def _states(draft: LlamaForCausalLM, judged: Judged) -> Iterable[tuple[Tensor, T
 
 
 def held_out_text(pair: Pair) -> HeldOut:
-    """The target's replies to the held-out chats, written once and kept in the cache."""
+    """The target's replies to the development chats, written once and kept in the cache."""
     author = Author(pair.target.model, pair.tokenizer)
-    prompts = [author.ask(author.encode(text)) for text in CHATS]
+    prompts = [author.ask(author.encode(text)) for text in DEVELOPMENT_CHATS]
     head = pair.target.model.get_output_embeddings().weight.detach()
     return HeldOut(_judged(pair, prompts, 0.0), _judged(pair, prompts, 1.0), head)
 
 
 def _judged(pair: Pair, prompts: list[list[int]], temperature: float) -> Judged:
-    file = cache_folder() / f"held-out-{temperature:g}.safetensors"
+    key = hashlib.sha256(repr((prompts, REPLY, pair.target.name)).encode()).hexdigest()[:8]
+    file = cache_folder() / f"held-out-{temperature:g}-{key}.safetensors"
     if not file.exists():
         with replacing(file) as part:
             save_file(_answers(pair, prompts, temperature), part)
@@ -137,8 +139,9 @@ def word_runs(text: str, length: int = OVERLAPPING_WORDS) -> set[tuple[str, ...]
 
 @cache
 def held_out_runs() -> set[tuple[str, ...]]:
-    """The word runs of every held-out prompt."""
-    return set().union(*(word_runs(prompt.text) for prompt in HELD_OUT))
+    """The word runs of every held-out prompt and of every development chat."""
+    texts = [*DEVELOPMENT_CHATS, *(prompt.text for prompt in HELD_OUT)]
+    return set().union(*map(word_runs, texts))
 
 
 def left_out(documents: Sequence[Document], decode: Callable[[list[int]], Any]) -> set[int]:
