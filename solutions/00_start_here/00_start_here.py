@@ -61,8 +61,8 @@ show(simulation_table(simulation))
 # ## The same with a real model
 #
 # SmolLM2-135M-Instruct, on your computer. Beside it, a *draft model* that was trained to say what it would say. It has
-# two layers where the target has thirty, knows a quarter of the target's tokens, and takes about a tenth of the time.
-# Loading takes a few seconds.
+# two layers where the target has thirty, knows a quarter of the target's tokens, and takes about a tenth of the time
+# ([model card](../../specdec_lab/draft/MODEL_CARD.md)). Loading takes a few seconds.
 
 # %%
 from specdec_lab import load_pair
@@ -154,6 +154,7 @@ show(rounds_table(demo.speculative, pair.tokenizer.decode))
 # | greedy speculation gives the target's own tokens | stable concept | any target and drafter, short of exact near ties in rounding; here compared token for token in float32 |
 # | 9 tokens in 2 passes, 2.81x | simulated | the made-up sentence; costs assumed |
 # | 2.44x | theory | Leviathan et al. 2023, theorem 3.8, with acceptance 7/8, drafts of 4, a drafted token at 0.15 of a pass |
+# | the draft model: a tenth of the target's time | measured | its model card; two CPU cores |
 # | the counts, times and speedup of the real runs | measured | your computer, just now, one run each: a repeat differs |
 #
 # Sources: Leviathan, Kalman, Matias 2023 ([arXiv 2211.17192](https://arxiv.org/abs/2211.17192)); Chen et al. 2023
