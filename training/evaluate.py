@@ -25,7 +25,7 @@ from tqdm.auto import tqdm
 
 from benchmarks.held_out import HELD_OUT, KINDS
 from benchmarks.prompts import Prompt
-from specdec_lab.benchmark import median_seconds, verification_cost
+from specdec_lab.benchmark import median_seconds
 from specdec_lab.draft_model import EMBEDDED_DRAFTS, stored_drafts
 from specdec_lab.files import replacing
 from specdec_lab.language_model import HFCausalLM
@@ -80,31 +80,34 @@ def _alphas(
 
 
 def costs(pair: Pair, repeats: int = 15) -> Row:
-    """c, and the verification cost curve v(n): medians, behind a context of 128 tokens."""
-    models = {"target": pair.target, "draft": _draft(pair)}
+    """c, and the verification cost curve v(n): medians, interleaved, behind 128 tokens."""
     context = [token % pair.target.vocab_size for token in range(1000, 1000 + CONTEXT)]
-
-    def step(model: HFCausalLM) -> Callable[[], object]:
-        def forward() -> None:
-            model.extend_kept([7])
-            model.rewind(CONTEXT)
-
-        return forward
-
-    seconds: dict[str, list[float]] = defaultdict(list)
-    for model in models.values():
+    for model in (pair.target, _draft(pair)):
         model.reset()
         model.extend(context, rows=1)
+
+    def forward(model: HFCausalLM, count: int) -> Callable[[], object]:
+        def run() -> None:
+            if count == 1:
+                model.extend_kept([7])  # as in drafting: no more of the head than it has
+            else:
+                model.extend([7] * count)
+            model.rewind(CONTEXT)
+
+        return run
+
+    runs = {str(n): forward(pair.target, n) for n in (1, *LENGTHS)}
+    runs["draft"] = forward(_draft(pair), 1)
+    seconds: dict[str, list[float]] = defaultdict(list)
     for _ in range(repeats):
-        for name, model in models.items():
-            seconds[name].append(median_seconds(step(model), repeats=3, warmup=1))
-    curve = verification_cost(pair.target, [7] * max(LENGTHS), LENGTHS, median_seconds)
-    target, draft = median(seconds["target"]), median(seconds["draft"])
+        for name, run in runs.items():
+            seconds[name].append(median_seconds(run, repeats=3, warmup=1))
+    target, draft = median(seconds["1"]), median(seconds["draft"])
     return {
         "target_ms": 1000 * target,
         "draft_ms": 1000 * draft,
         "c": draft / target,
-        "v": {str(n): value for n, value in curve.items()},
+        "v": {str(n): median(seconds[str(n)]) / target for n in LENGTHS},
     }
 
 
