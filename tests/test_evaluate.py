@@ -1,6 +1,7 @@
 """Judging a draft: what the numbers in the model card are made from, on a tiny pair."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -82,6 +83,15 @@ def test_a_killed_measurement_goes_on_with_the_prompts_that_are_left(pair, tmp_p
     for judged, accepted in rows[1]["judged"]:
         assert judged >= accepted
     assert rows[1]["judged"][0][0] > 0
+
+
+def test_the_round_that_reads_the_prompt_is_not_timed():
+    first, second = (
+        SimpleNamespace(seconds=SimpleNamespace(total=total), tokens=tokens)
+        for total, tokens in ((9.0, [1]), (1.0, [2, 3]))
+    )
+    assert evaluate.seconds_per_token(SimpleNamespace(rounds=[first, second])) == 0.5
+    assert evaluate.seconds_per_token(SimpleNamespace(rounds=[first])) == 9.0
 
 
 def row(name, plain, **seconds):
@@ -169,7 +179,12 @@ def test_the_card_is_made_from_the_results_alone(pair, shipped, tmp_path):
     assert "0.300 and 0.200 before that" in text
     assert f"| {' | '.join(f'place {gamma}' for gamma in GAMMAS)} |" in text
     assert all(f"| {kind} | 1 | " in text for kind in KINDS)
+    assert card.MISSING not in text
     assert card.draw_curve().read_text().startswith("<?xml")
+    results = json.loads((tmp_path / "results/embedded.json").read_text())
+    del results["speed"]
+    (tmp_path / "results/embedded.json").write_text(json.dumps(results))
+    assert card.card_text().count(card.MISSING) == 2  # by place in the draft, and the speedups
 
 
 def test_the_card_refuses_results_of_another_draft(shipped, tmp_path):

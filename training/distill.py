@@ -150,7 +150,7 @@ class Trainer:
         torch.nn.utils.clip_grad_norm_(self.trained, 1.0)
         list(self.pool.map(lambda optimizer: optimizer.step(), self.optimizers))
         self.step += 1
-        self.tokens += sum(end - start for start, end, _ in map(self.text.spans.__getitem__, batch))
+        self.tokens += sum(end - start for start, end, _ in (self.text.spans[i] for i in batch))
         self.seconds += time.perf_counter() - started
         return {
             "cross_entropy": sum(one.cross_entropy * one.positions for one in found) / positions,

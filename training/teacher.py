@@ -79,8 +79,8 @@ def score(documents: Sequence[Sequence[int]], model: PreTrainedModel) -> Scores:
 def _log_sum_and_mass(states: Tensor, head: Tensor) -> tuple[Tensor, Tensor]:
     """Of p's rows: the logarithm of each normalising sum, and the sum over rows ``[vocab]``.
 
-    A block of columns at a time, computed twice, is three times as fast as whole rows: those do not
-    fit in the processor's cache.
+    A block of columns at a time, and each computed twice: whole rows do not fit in the processor's
+    cache, and take longer.
     """
     blocks = torch.split(head, COLUMNS_AT_ONCE)
     of_blocks = [(states @ block.T).float().logsumexp(dim=-1) for block in blocks]
