@@ -1,5 +1,6 @@
 """A training run, on a tiny target: it learns, it goes on after a kill as if there had been none."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -126,6 +127,25 @@ def test_a_whole_run_learns_and_leaves_the_draft_and_its_ancestors(pair, tmp_pat
     stored = load_draft(pair.target.model, folder / "draft.safetensors")
     assert stored.config.num_hidden_layers == 1
     assert len(stored.lm_head.token_ids) == 20
+
+
+def test_a_run_goes_on_from_anothers_checkpoint(pair, tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir(), second.mkdir()
+    one = Trainer(pair, SETTINGS, first)
+    one.train_on(next(one.batches()))
+    one.save()
+    (first / "early.safetensors").write_bytes(b"early")
+    more = Trainer(pair, replace(SETTINGS, passes=2 * SETTINGS.passes), second)
+    more.go_on_from(first)
+    assert (more.step, more.tokens, more.curve) == (1, one.tokens, one.curve)
+    for mine, theirs in zip(more.trained, one.trained, strict=True):
+        assert torch.equal(mine, theirs)
+    assert (second / "early.safetensors").read_bytes() == b"early"
+    with pytest.raises(SystemExit, match="same layers"):
+        Trainer(pair, replace(SETTINGS, kept=SETTINGS.kept - 1), second).go_on_from(first)
+    with pytest.raises(SystemExit, match="expected a run's checkpoint"):
+        more.go_on_from(tmp_path / "nowhere")
 
 
 def test_schedules_begin_and_end_where_they_should():

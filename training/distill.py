@@ -2,6 +2,7 @@
 
     python -m training.distill                        the shipped draft; resumes after a kill
     python -m training.distill --run try --passes 1   another run beside it
+    python -m training.distill --run more --after try  begins with another run's checkpoint
 
 A run's folder in the user's cache holds its checkpoint, its ancestors and its curve. The same command
 goes on where it was; another setting under the same name is refused.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +39,7 @@ from training.teacher import cache_folder, scores_of
 from training.texts import load_shard, shards_there
 
 SHARDS_THAT_CHOOSE_THE_HEAD = 12
-ANCESTORS = {"early": 0.02, "middle": 0.15}
+ANCESTORS = {"early": 0.013, "middle": 0.1}
 """Name -> the share of the training after which the draft is kept as it is."""
 
 
@@ -57,8 +59,8 @@ class Settings:
 
     layers: int = 2
     kept: int = 12_288
-    passes: float = 2.8
-    shards: int = 37
+    passes: float = 3.5
+    shards: int = 45
     step_tokens: int = 1_536
     learning_rate: float = 4e-3
     seed: int = 0
@@ -208,10 +210,11 @@ class Trainer:
         with replacing(self.folder / "curve.json") as part:
             part.write_text(json.dumps(self.curve, indent=0) + "\n")
 
-    def resume(self) -> None:
+    def resume(self) -> bool:
+        """Go on where this run was killed; whether there was anything to go on from."""
         file = self.folder / "checkpoint.pt"
         if not file.exists():
-            return
+            return False
         stored = torch.load(file, weights_only=True)
         if stored["settings"] != asdict(self.settings):
             raise SystemExit(
@@ -219,9 +222,35 @@ class Trainer:
             )
         if stored["data"] != self.data:
             raise SystemExit(f"{file}: made from other shards than those that are there")
+        self._restore(stored)
+        return True
+
+    def go_on_from(self, other: Path) -> None:
+        """Begin where another run's checkpoint is, whatever it was trained on; its ancestors too.
+
+        Raises:
+            SystemExit: if there is none, or its draft has other layers or a head over other tokens.
+        """
+        file = other / "checkpoint.pt"
+        if not file.exists():
+            raise SystemExit(f"{file}: expected a run's checkpoint")
+        stored = torch.load(file, weights_only=True)
+        kept = stored["draft"]["lm_head.token_ids"]
+        shape = (stored["settings"]["layers"], kept.tolist())
+        if shape != (self.settings.layers, self.draft.lm_head.token_ids.tolist()):
+            raise SystemExit(f"{file}: expected the same layers, and a head over the same tokens")
+        self._restore(stored)
+        for name in ANCESTORS:
+            if (ancestor := other / f"{name}.safetensors").exists():
+                shutil.copyfile(ancestor, self.folder / ancestor.name)
+
+    def _restore(self, stored: dict[str, Any]) -> None:
         self.draft.load_state_dict(stored["draft"], strict=False)
         for optimizer, state in zip(self.optimizers, stored["optimizers"], strict=True):
+            own = [group["weight_decay"] for group in optimizer.param_groups]
             optimizer.load_state_dict(state)
+            for group, weight_decay in zip(optimizer.param_groups, own, strict=True):
+                group["weight_decay"] = weight_decay
         self.step, self.tokens, self.seconds = stored["step"], stored["tokens"], stored["seconds"]
         self.curve = stored["curve"]
 
@@ -246,8 +275,8 @@ def _optimizers(draft: LlamaForCausalLM) -> list[torch.optim.Optimizer]:
     matrices = [p for name, p in trained.items() if p.dim() == 2 and "lm_head" not in name]
     others = [p for name, p in trained.items() if p.dim() != 2 or "lm_head" in name]
     return [  # two of the first, to step side by side
-        torch.optim.Muon(matrices[::2], weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
-        torch.optim.Muon(matrices[1::2], weight_decay=0.0, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.Muon(matrices[::2], weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.Muon(matrices[1::2], weight_decay=0.1, adjust_lr_fn="match_rms_adamw"),
         torch.optim.AdamW(others, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
     ]
 
@@ -302,14 +331,20 @@ def _batches(spans: Sequence[tuple[int, int, int]], settings: Settings, number: 
 
 
 def run(
-    pair: Pair, settings: Settings, folder: Path, workers: int = 1, every_seconds: float = 60.0
+    pair: Pair,
+    settings: Settings,
+    folder: Path,
+    workers: int = 1,
+    every_seconds: float = 60.0,
+    after: Path | None = None,
 ) -> Trainer:
     """Train to the end, with a checkpoint and a point on the curve once a minute.
 
     The last point also judges the draft as it is stored, in 8 bits.
     """
     trainer = Trainer(pair, settings, folder, workers)
-    trainer.resume()
+    if not trainer.resume() and after is not None:
+        trainer.go_on_from(after)
     held_out: HeldOut = held_out_text(pair)
     ancestors = {max(1, round(share * trainer.steps)): name for name, share in ANCESTORS.items()}
     recent: list[dict[str, float]] = []
@@ -348,15 +383,19 @@ def _point(trainer: Trainer, recent: Sequence[dict[str, float]], held_out: HeldO
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--run", default="main", help="its name (main)")
+    parser.add_argument("--after", metavar="RUN", help="begin with this run's checkpoint")
     for name, default in asdict(Settings()).items():
         parser.add_argument("--" + name.replace("_", "-"), type=type(default), default=default)
     options = vars(parser.parse_args())
     folder = cache_folder() / options.pop("run")
+    after = options.pop("after")
+    other = cache_folder() / after if after else None
     folder.mkdir(parents=True, exist_ok=True)
     pair = load_pair(target="embedded", dtype="bfloat16", progress=False)
     workers = torch.get_num_threads() if pair.target.device.type == "cpu" else 1
     torch.set_num_threads(1)  # a thread for each worker gains more than threads within each operation
-    print(json.dumps(run(pair, Settings(**options), folder, workers).curve[-1]))
+    trainer = run(pair, Settings(**options), folder, workers, after=other)
+    print(json.dumps(trainer.curve[-1]))
 
 
 if __name__ == "__main__":

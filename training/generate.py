@@ -1,6 +1,6 @@
 """Write the training text: the target's own answers and continuations, as token ids.
 
-    python -m training.generate                     go on until 2.65 million tokens are there
+    python -m training.generate                     go on until 3.2 million tokens are there
     python -m training.generate --tokens 500000     or fewer, or more
     python -m training.generate --worker 1 --of 2   beside another: every second shard
 
@@ -43,7 +43,7 @@ PASSAGE = 80
 TEMPERATURES = (0.0, 0.7, 0.7, 1.0, 1.0)
 MIX = ("question", "composed", "question", "plain", "question", "passage")
 """Shard i is of kind ``MIX[i % 6]``."""
-DEFAULT_TOKENS = 2_650_000
+DEFAULT_TOKENS = 3_200_000
 
 
 @dataclass(frozen=True)
