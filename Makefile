@@ -56,11 +56,11 @@ grade: $(COURSE)
 demo: $(COURSE)
 	@echo "==> Looking for the model's weights (fetched and converted once, about a minute)"
 	@$(BIN)/specdec-lab models fetch
-	@echo "==> Decoding a prompt with nothing in it to look up (20 seconds)"
+	@echo "==> A small model drafts (20 seconds)"
 	@$(BIN)/specdec-lab demo
 	@echo
-	@echo "==> Decoding a prompt that asks for a copy (20 seconds)"
-	@$(BIN)/specdec-lab demo --chat --prompt \
+	@echo "==> A text to copy: what stood there before is the draft (20 seconds)"
+	@$(BIN)/specdec-lab demo --drafter ngram --chat --prompt \
 		"Repeat this text exactly as it is: Heat the oven to 200 degrees. Cut the onions into thin rings and fry them in butter until they are brown."
 
 audit: $(COURSE)

@@ -44,12 +44,13 @@ def draw_gallery() -> None:
 def draw_demo() -> None:
     """Run the demo on a prompt that repeats itself, and save the terminal's picture."""
     console = Console(record=True, width=92, file=io.StringIO(), force_terminal=True)
-    console.print(f'[bold]$[/] specdec-lab demo --chat --prompt "{PROMPT}"\n', highlight=False)
+    command = f'specdec-lab demo --drafter ngram --chat --prompt "{PROMPT}"'
+    console.print(f"[bold]$[/] {command}\n", highlight=False)
     pair = load_pair("embedded")
     printer = RoundPrinter(console, decoder(pair.tokenizer))
     console.print(printer.legend())
     console.print()
-    demo = run_demo(pair, PROMPT, drafter=pair.drafter(), chat=True)
+    demo = run_demo(pair, PROMPT, drafter=pair.drafter("ngram"), chat=True)
     console.print(Text().join(map(printer.marked_text, demo.speculative.rounds)), "\n")
     console.print(demo_table(demo))
     drawing = console.export_svg(title="specdec-lab demo")

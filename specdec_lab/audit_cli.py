@@ -75,7 +75,7 @@ def add_audit(commands: Commands) -> None:
     own.add_argument("--end-token", type=whole_number, metavar="ID", help="where it has to stop (none)")
     own.add_argument("--max-paths", type=whole_number, metavar="N", help="budget per case (50000)")
     add_model_options(audit)
-    add_drafter_options(audit, DRAFTERS, "model with --draft, else layerskip")
+    add_drafter_options(audit, DRAFTERS, "model; without one layerskip")
     texts = audit.add_argument_group("texts, with positions")
     texts.add_argument("--prompt", metavar="T", help="a text to continue (three questions)")
     texts.add_argument("--chat", action="store_true", help="put the prompt as a user's chat turn")

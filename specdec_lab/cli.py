@@ -91,7 +91,7 @@ def _add_demo(commands: Commands) -> None:
     demo.add_argument("--chat", action="store_true", help="put the prompt as a user's chat turn")
     demo.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     add_model_options(demo)
-    drafting = add_drafter_options(demo, DRAFTERS, "model with --draft, else ngram")
+    drafting = add_drafter_options(demo, DRAFTERS, "model; without one ngram")
     drafting.add_argument("--gamma", type=whole_number, metavar="N", help="draft length (by drafter)")
     sampling = demo.add_argument_group("sampling")
     add_sampling_options(sampling, "0: greedy")

@@ -21,6 +21,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import LlamaForCausalLM, PreTrainedModel
 
+from specdec_lab.eight_bit import EightBitLinear
 from specdec_lab.files import replacing
 from specdec_lab.weights import WeightsError, sha256_of
 
@@ -72,7 +73,7 @@ def stored_drafts() -> dict[str, StoredDraft]:
     return {entry["name"]: StoredDraft(**entry) for entry in entries}
 
 
-class ReducedHead(nn.Module):
+class ReducedHead(EightBitLinear):
     """Logits over some tokens of the vocabulary; minus infinity over the rest.
 
     Args:
@@ -84,14 +85,17 @@ class ReducedHead(nn.Module):
     token_ids: Tensor
 
     def __init__(self, weight: Tensor, token_ids: Tensor, vocab_size: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(weight)
+        super().__init__(weight)
         self.register_buffer("token_ids", token_ids)
         self.vocab_size = vocab_size
 
+    def kept(self, hidden: Tensor) -> Tensor:
+        """Hidden states ``[..., width]`` -> logits ``[..., kept]`` of ``token_ids`` alone."""
+        return super().forward(hidden)
+
     def forward(self, hidden: Tensor) -> Tensor:
         """Hidden states ``[..., width]`` -> logits ``[..., vocab]``."""
-        kept = nn.functional.linear(hidden, self.weight)
+        kept = self.kept(hidden)
         logits = kept.new_full((*kept.shape[:-1], self.vocab_size), float("-inf"))
         return logits.index_copy_(-1, self.token_ids, kept)
 
@@ -155,7 +159,19 @@ def load_draft(target: PreTrainedModel, file: Path) -> LlamaForCausalLM:
     absent = [name for name in missing if "embed_tokens" not in name]
     if absent:
         raise WeightsError(f"{file}: lacks {', '.join(absent)}")
+    for name in stored:
+        if name + SCALE in stored:
+            _read_eight_bits(draft, name.removesuffix(".weight"), stored[name], stored[name + SCALE])
     return draft
+
+
+def _read_eight_bits(draft: LlamaForCausalLM, name: str, codes: Tensor, scale: Tensor) -> None:
+    """Let the linear layer of this name read its weights as they are stored, where it pays."""
+    layer = draft.get_submodule(name)
+    if not isinstance(layer, EightBitLinear):
+        layer = EightBitLinear(draft.get_parameter(f"{name}.weight").detach())
+        draft.set_submodule(name, layer)
+    layer.read_from(codes, scale)
 
 
 def _to_int8(values: Tensor) -> tuple[Tensor, Tensor]:

@@ -321,7 +321,8 @@ class HFCausalLM(CausalLM):
             return super()._forward_kept(tokens)
         input_ids = torch.tensor([tokens], device=self.device)
         states = self.model.base_model(input_ids, **{self._cache_argument: self._cache})
-        return torch.nn.functional.linear(states.last_hidden_state[0, -1], self._head.weight)
+        kept: Tensor = self._head.kept(states.last_hidden_state[0, -1])
+        return kept
 
     @torch.inference_mode()
     def _logits(self, tokens: list[int], rows: int, **options: Any) -> Tensor:

@@ -36,7 +36,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     """Which models to load: ``--target``, ``--draft``, ``--dtype``, ``--device``."""
     models = parser.add_argument_group("models")
     models.add_argument("--target", metavar="M", help='hub name, folder or "embedded" (embedded)')
-    models.add_argument("--draft", metavar="M", help="the same, for the draft model (none)")
+    models.add_argument("--draft", metavar="M", help="the same (embedded; none with another target)")
     models.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help="(by device)")
     models.add_argument("--device", metavar="D", help="cpu, cuda, cuda:1 (a GPU if there is one)")
 
@@ -64,7 +64,7 @@ def load_models(
     from specdec_lab.pretrained import load_pair  # takes seconds, and not every command needs it
 
     pair = load_pair(
-        target=options.target,
+        target=None if _on_the_embedded_target(options) else options.target,
         draft=options.draft,
         dtype=options.dtype,
         device=options.device,
@@ -73,6 +73,11 @@ def load_models(
     kind = options.drafter or (default_drafter if pair.draft is None else None)
     noise = 0.3 if options.noise is None else options.noise
     return pair, pair.drafter(kind, layers=options.layers, noise=noise)
+
+
+def _on_the_embedded_target(options: argparse.Namespace) -> bool:
+    """Whether the default pair's draft model is there unless another one is named."""
+    return options.target in (None, "embedded")
 
 
 def add_sampling_options(group: argparse._ActionsContainer, temperature: str) -> None:
@@ -89,7 +94,7 @@ def refuse_drafter_options_without_effect(options: argparse.Namespace) -> None:
     Raises:
         ValueError: names the option.
     """
-    if options.drafter == "model" and options.draft is None:
+    if options.drafter == "model" and options.draft is None and not _on_the_embedded_target(options):
         raise ValueError("--drafter model: expected a draft model, given with --draft")
     for name, drafter in (("layers", "layerskip"), ("noise", "corrupted")):
         if getattr(options, name) is not None and options.drafter != drafter:

@@ -30,7 +30,7 @@ from specdec_lab.records import Generation
 from specdec_lab.weights import ALL_WEIGHTS, fetch, find_weights
 
 PRESETS: dict[str, tuple[str, str | None]] = {
-    "embedded": ("embedded", None),
+    "embedded": ("embedded", "embedded"),
     "smollm2": ("HuggingFaceTB/SmolLM2-1.7B-Instruct", "HuggingFaceTB/SmolLM2-135M-Instruct"),
     "qwen3": ("Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B"),
 }
@@ -109,10 +109,13 @@ def load_pair(
     """Load a target and, if there is one, a draft model.
 
     Args:
-        pair: a preset: "embedded" (the default; fetched on first use, needs no hub), "smollm2",
-            "qwen3". Or name the models yourself:
+        pair: a preset: "embedded" (the default; its target is fetched on first use, its draft model
+            comes with this package, and it needs no hub), "smollm2", "qwen3". Or name the models
+            yourself:
         target: a Hugging Face hub name, a local folder, or "embedded".
-        draft: the same, for the draft model; None for a pair without one.
+        draft: the same, for the draft model; None for a pair without one. For the embedded target also
+            "embedded-middle" and "embedded-early", the embedded draft model as it was earlier in its
+            training.
         dtype: "float32", "bfloat16", "float16" or a torch dtype. None is float32 on a CPU, bfloat16 on
             a GPU. float32 on a CPU, because there the one-token forward of decoding and the
             several-token forward of verification then agree to about 1e-4, and greedy speculative

@@ -63,7 +63,10 @@ def here(tmp_path, monkeypatch):
         (["--temperature", "0.5"], "--temperature: expected none with specdec-lab audit"),
         (["positions", "--vocab", "3"], "--vocab: expected none with positions"),
         (["positions", "--decoder", "a:b"], "--decoder: expected none with positions"),
-        (["positions", "--drafter", "model"], "--drafter model: expected a draft model"),
+        (
+            ["positions", "--drafter", "model", "--target", "x"],
+            "--drafter model: expected a draft model",
+        ),
         (["positions", "--layers", "3"], "--layers: expected --drafter layerskip"),
         (["positions", "--prompt", ""], "--prompt: got an empty text"),
         (["positions", "--temperature", "-1"], "temperature: got -1.0"),

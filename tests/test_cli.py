@@ -53,7 +53,7 @@ def run(capsys, *arguments):
         (["demo", "--seed", str(2**64)], "argument --seed: got"),
         (["demo", "--device", "cuda:99"], "device: got 'cuda:99'"),
         (["demo", "--drafter", "scripted", "--temperature", "1"], "--temperature: expected none"),
-        (["demo", "--drafter", "model"], "--drafter model: expected a draft model"),
+        (["demo", "--drafter", "model", "--target", "x"], "--drafter model: expected a draft model"),
         (["demo", "--drafter", "scripted", "--prompt", "x"], "--prompt: expected none with --drafter"),
         (["demo", "--drafter", "scripted", "--gamma", "0"], "gamma: got 0, expected 1 or more"),
         (["demo", "--target", "/no/such/folder"], "target: got '/no/such/folder'"),

@@ -132,7 +132,7 @@ def shipped(pair, tmp_path, monkeypatch):
 
 def test_publishing_lists_what_it_copies(shipped):
     assert list(stored_drafts()) == list(EMBEDDED_DRAFTS)
-    assert [one.title.partition(", ")[2] for one in shipped] == ["", "15% trained", "2% trained"]
+    assert [one.title.partition(", ")[2] for one in shipped] == ["", "10% trained", "1% trained"]
     assert stored_drafts()["embedded"] == shipped[0]
 
 

@@ -18,6 +18,7 @@ def drafter_for(pair, place, truth):
     vocabulary = pair.target.vocab_size
     half_right = [token if i % 4 else 0 for i, token in enumerate(truth)]
     kinds = [
+        pair.drafter("model"),
         pair.drafter("ngram"),
         NGramDrafter(vocabulary, shortest=1),
         pair.drafter("layerskip", layers=28),
@@ -77,7 +78,7 @@ def test_streamed_pieces_are_the_text_with_characters_that_span_tokens(pair):
 
 def test_a_stop_string_ends_the_text_exactly(pair):
     options = {"max_new_tokens": 40, "stop_strings": ["answer is"]}
-    for drafter in (None, "ngram"):
+    for drafter in (None, "model", "ngram"):
         made = pair.generate("The capital of France is", drafter=drafter, **options)
         assert made.stop_reason == "stop string"
         assert made.text.endswith("The answer is")
@@ -90,7 +91,7 @@ def test_the_end_token_is_emitted_and_not_shown(pair):
     assert "<|im_end|>" not in made.text
 
 
-@pytest.mark.parametrize("drafter", [None, "ngram", "layerskip"])
+@pytest.mark.parametrize("drafter", [None, "model", "ngram", "layerskip"])
 def test_a_seed_repeats_a_sampled_run(pair, drafter):
     options = {"max_new_tokens": 12, "sampling": Sampling(0.9, top_p=0.95), "seed": 3}
     runs = [pair.generate("Once upon a time", drafter=drafter, **options) for _ in range(2)]

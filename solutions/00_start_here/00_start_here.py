@@ -60,24 +60,29 @@ show(simulation_table(simulation))
 # %% [markdown]
 # ## The same with a real model
 #
-# SmolLM2-135M-Instruct, on your computer. The drafter is the simplest there is: it looks for where the last few
-# tokens stood before, and proposes what followed there (*prompt look-up*). Loading takes a few seconds.
+# SmolLM2-135M-Instruct, on your computer. Beside it, a *draft model* that was trained to say what it would say. It has
+# two layers where the target has thirty, knows a quarter of the target's tokens, and takes about a tenth of the time
+# ([model card](../../specdec_lab/draft/MODEL_CARD.md)). Loading takes a few seconds.
 
 # %%
 from specdec_lab import load_pair
 
 pair = load_pair("embedded")
-fast = pair.generate("The capital of France is", max_new_tokens=24, progress=True)
-plain = pair.generate("The capital of France is", drafter=None, max_new_tokens=24, progress=True)
+question = {"prompt": "Why is the sky blue?", "chat": True, "max_new_tokens": 40}
+fast = pair.generate(**question, progress=True)
+plain = pair.generate(**question, drafter=None, progress=True)
 
-print("The capital of France is" + fast.text)
+print(fast.text)
 print("\nThe same tokens as the target alone:", fast.tokens == plain.tokens)
 show(rounds_table(fast, pair.tokenizer.decode))
 
 # %% [markdown]
-# It knows the capital, and then rambles: 135 million parameters are not many. And the drafter found almost nothing
-# to propose, because a short prompt holds nothing to look up. **Speculation is never wrong, but it is not always
-# faster.** Give the drafter something to find:
+# Some drafts are taken whole, many fail at their first token: a tenth of the time does not buy the same mind. But every
+# line of the table is one pass of the target, and most lines give more than one token. And what comes out is the
+# target's answer, however wrong the draft: **speculation is never wrong, but it is not always faster.**
+#
+# A drafter need not be a model. The simplest there is looks for where the last few tokens stood before, and
+# proposes what followed there (*prompt look-up*). It costs next to nothing. Where a text repeats itself, that is hard to beat:
 
 # %%
 from specdec_lab.demo import run_demo
@@ -88,7 +93,7 @@ prompt = (
     "to higher ground. In summer children swim below the bridge.\n\n"
     "The same text once more, without any change:\n\nThe river"
 )
-demo = run_demo(pair, prompt, drafter=pair.drafter(), gamma=10, max_new_tokens=48, progress=True)
+demo = run_demo(pair, prompt, drafter=pair.drafter("ngram"), gamma=10, max_new_tokens=48, progress=True)
 
 print("The river" + demo.speculative.text)
 plots.rounds(demo.speculative, pair.tokenizer.decode)
@@ -149,6 +154,7 @@ show(rounds_table(demo.speculative, pair.tokenizer.decode))
 # | greedy speculation gives the target's own tokens | stable concept | any target and drafter, short of exact near ties in rounding; here compared token for token in float32 |
 # | 9 tokens in 2 passes, 2.81x | simulated | the made-up sentence; costs assumed |
 # | 2.44x | theory | Leviathan et al. 2023, theorem 3.8, with acceptance 7/8, drafts of 4, a drafted token at 0.15 of a pass |
+# | the draft model: a tenth of the target's time | measured | its model card; two CPU cores |
 # | the counts, times and speedup of the real runs | measured | your computer, just now, one run each: a repeat differs |
 #
 # Sources: Leviathan, Kalman, Matias 2023 ([arXiv 2211.17192](https://arxiv.org/abs/2211.17192)); Chen et al. 2023
