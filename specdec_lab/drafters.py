@@ -70,6 +70,9 @@ class ModelDrafter(Drafter):
     """
 
     name = "model"
+    default_gamma = 2
+    """Short: best, or nearly, for the embedded pair in bfloat16, and in float32 on a CPU verifying five
+    tokens is dear. For a draft that agrees with its target more often, ask for more."""
 
     def __init__(self, model: CausalLM, sampling: Sampling | None = None) -> None:
         super().__init__(model.vocab_size)
@@ -121,7 +124,6 @@ class LayerSkipDrafter(ModelDrafter):
     """
 
     name = "layer-skip"
-    default_gamma = 2
 
     def __init__(self, target: HFCausalLM, layers: int, sampling: Sampling | None = None) -> None:
         super().__init__(target.early_exit(layers), sampling)

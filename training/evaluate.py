@@ -40,7 +40,7 @@ from training.teacher import cache_folder
 
 TEMPERATURES = (0.0, 0.7, 1.0)
 GAMMAS = (1, 2, 3, 4, 5)
-BUDGET = 64
+BUDGET = 48
 """Most tokens of a timed run; it ends at the target's end token if that comes first."""
 CONTEXT = 128
 """Tokens in the cache when a forward is timed."""

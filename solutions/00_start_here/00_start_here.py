@@ -78,7 +78,7 @@ show(rounds_table(fast, pair.tokenizer.decode))
 
 # %% [markdown]
 # Some drafts are taken whole, many fail at their first token: a tenth of the time does not buy the same mind. But every
-# line of the table is one pass of the target, and most lines give more than one token. And what comes out is the
+# line of the table is one pass of the target, and many lines give two or three tokens. And what comes out is the
 # target's answer, however wrong the draft: **speculation is never wrong, but it is not always faster.**
 #
 # A drafter need not be a model. The simplest there is looks for where the last few tokens stood before, and
