@@ -134,6 +134,8 @@ def test_a_run_goes_on_from_anothers_checkpoint(pair, tmp_path):
     first.mkdir(), second.mkdir()
     one = Trainer(pair, SETTINGS, first)
     one.train_on(next(one.batches()))
+    for optimizer in one.optimizers:
+        optimizer.param_groups[0]["weight_decay"] = 0.5
     one.save()
     (first / "early.safetensors").write_bytes(b"early")
     more = Trainer(pair, replace(SETTINGS, passes=2 * SETTINGS.passes), second)
@@ -141,6 +143,8 @@ def test_a_run_goes_on_from_anothers_checkpoint(pair, tmp_path):
     assert (more.step, more.tokens, more.curve) == (1, one.tokens, one.curve)
     for mine, theirs in zip(more.trained, one.trained, strict=True):
         assert torch.equal(mine, theirs)
+    decays = [optimizer.param_groups[0]["weight_decay"] for optimizer in more.optimizers]
+    assert 0.5 not in decays  # its own, not the other run's
     assert (second / "early.safetensors").read_bytes() == b"early"
     with pytest.raises(SystemExit, match="same layers"):
         Trainer(pair, replace(SETTINGS, kept=SETTINGS.kept - 1), second).go_on_from(first)

@@ -247,6 +247,7 @@ class Trainer:
     def _restore(self, stored: dict[str, Any]) -> None:
         self.draft.load_state_dict(stored["draft"], strict=False)
         for optimizer, state in zip(self.optimizers, stored["optimizers"], strict=True):
+            # Another run's checkpoint brings its own weight decay along; this run's is what counts.
             own = [group["weight_decay"] for group in optimizer.param_groups]
             optimizer.load_state_dict(state)
             for group, weight_decay in zip(optimizer.param_groups, own, strict=True):
