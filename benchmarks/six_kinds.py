@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-KindOfSix = Literal["conversation", "translation", "summarising", "questions", "mathematics", "retrieval"]
+KindOfSix = Literal[
+    "conversation", "translation", "summarising", "questions", "mathematics", "retrieval"
+]
 
 CONVERSATION = (
     "My grandmother gave me her old sewing machine. How do I find out whether it still works?",
@@ -34,40 +36,44 @@ TRANSLATION = tuple(
     )
 )
 PASSAGES = (
-    "The lighthouse on Gull Rock was built in 1871 after three ships had been lost there in a single "
-    "winter. Its keepers lived on the rock for six weeks at a time. They kept goats and a small garden "
-    "in soil that had been carried over from the mainland in sacks. The light was made automatic in "
-    "1968, and the last keeper, Ewan Reid, became a postman. Today the tower can be visited in summer, "
-    "when the sea is calm enough for the boat to land.",
-    "Sourdough bread is raised by wild yeast and bacteria that live in a mixture of flour and water, "
-    "the starter. The baker feeds the starter with fresh flour every day. The bacteria make acids, which "
-    "give the bread its sour taste and keep it from going mouldy. Because wild yeast works slowly, the "
-    "dough needs many hours to rise. Bakers who are in a hurry add yeast from a packet, but then the "
-    "bread tastes of little.",
-    "The town council of Marlow voted on Tuesday to close the High Street to cars on weekends. Shop "
-    "owners had argued that customers would stay away. The council pointed to the town of Henley, where "
-    "sales rose by nine per cent after a similar step. Buses will stop at the church instead of the "
-    "market hall. The new rule begins in April and will be looked at again after a year.",
-    "Earthworms pull dead leaves into their tunnels and eat them. What they leave behind is rich in "
-    "minerals that plants need. Their tunnels let air and water into the soil, so that roots can grow "
-    "deeper. In a good meadow there may be two hundred worms under every square metre. Ploughing kills "
-    "many of them, which is one reason why some farmers have stopped to plough.",
-    "Ada Blackwell opened her repair shop in 1989 with one screwdriver and a borrowed table. At first "
-    "people brought her radios, later computers, and now mostly telephones. She refuses to repair "
-    "anything that its owner has not tried to open. She says that half of all broken things only need "
-    "to be cleaned. Her shop has trained eleven apprentices, and four of them have shops of their own.",
-    "A glacier is a river of ice. Snow that falls on high mountains is pressed into ice by the snow "
-    "that falls on top of it. When the ice is thick enough, its own weight makes it flow downhill, a few "
-    "centimetres to a few metres a day. It carries stones along and grinds the valley wide. Where the "
-    "ice melts faster than it flows, the glacier ends, and a stream of grey water begins.",
-    "The night market opens at seven in the evening. The first rows sell vegetables, the next ones "
-    "clothes, and behind the fountain there is food from eleven countries. Musicians may play until ten "
-    "o'clock. Dogs must be kept on a lead. Visitors are asked to come by tram, because the car park is "
-    "used by the stalls. In rain the market moves into the old bus garage.",
-    "Before there were refrigerators, ice was cut from frozen lakes in winter and kept in houses with "
-    "thick walls, packed in straw and sawdust. Kept well, it lasted until autumn. In the nineteenth "
-    "century ships carried ice from Norway to London and from Boston to India. On the way to India half "
-    "of it melted, and the rest was still worth more than the voyage had cost.",
+    "The lighthouse on Gull Rock was built in 1871 after three ships had been lost there in a "
+    "single winter. Its keepers lived on the rock for six weeks at a time. They kept goats and a "
+    "small garden in soil that had been carried over from the mainland in sacks. The light was "
+    "made automatic in 1968, and the last keeper, Ewan Reid, became a postman. Today the tower "
+    "can be visited in summer, when the sea is calm enough for the boat to land.",
+    "Sourdough bread is raised by wild yeast and bacteria that live in a mixture of flour and "
+    "water, the starter. The baker feeds the starter with fresh flour every day. The bacteria "
+    "make acids, which give the bread its sour taste and keep it from going mouldy. Because wild "
+    "yeast works slowly, the dough needs many hours to rise. Bakers who are in a hurry add yeast "
+    "from a packet, but then the bread tastes of little.",
+    "The town council of Marlow voted on Tuesday to close the High Street to cars on weekends. "
+    "Shop owners had argued that customers would stay away. The council pointed to the town of "
+    "Henley, where sales rose by nine per cent after a similar step. Buses will stop at the "
+    "church instead of the market hall. The new rule begins in April and will be looked at again "
+    "after a year.",
+    "Earthworms pull dead leaves into their tunnels and eat them. What they leave behind is rich "
+    "in minerals that plants need. Their tunnels let air and water into the soil, so that roots "
+    "can grow deeper. In a good meadow there may be two hundred worms under every square metre. "
+    "Ploughing kills many of them, which is one reason why some farmers have stopped to plough.",
+    "Ada Blackwell opened her repair shop in 1989 with one screwdriver and a borrowed table. At "
+    "first people brought her radios, later computers, and now mostly telephones. She refuses to "
+    "repair anything that its owner has not tried to open. She says that half of all broken "
+    "things only need to be cleaned. Her shop has trained eleven apprentices, and four of them "
+    "have shops of their own.",
+    "A glacier is a river of ice. Snow that falls on high mountains is pressed into ice by the "
+    "snow that falls on top of it. When the ice is thick enough, its own weight makes it flow "
+    "downhill, a few centimetres to a few metres a day. It carries stones along and grinds the "
+    "valley wide. Where the ice melts faster than it flows, the glacier ends, and a stream of "
+    "grey water begins.",
+    "The night market opens at seven in the evening. The first rows sell vegetables, the next "
+    "ones clothes, and behind the fountain there is food from eleven countries. Musicians may "
+    "play until ten o'clock. Dogs must be kept on a lead. Visitors are asked to come by tram, "
+    "because the car park is used by the stalls. In rain the market moves into the old bus "
+    "garage.",
+    "Before there were refrigerators, ice was cut from frozen lakes in winter and kept in houses "
+    "with thick walls, packed in straw and sawdust. Kept well, it lasted until autumn. In the "
+    "nineteenth century ships carried ice from Norway to London and from Boston to India. On the "
+    "way to India half of it melted, and the rest was still worth more than the voyage had cost.",
 )
 SUMMARISING = tuple(
     f"{instruction} {passage}"

@@ -70,11 +70,11 @@ def speculative(
     """
     require_same_width(target, drafter)
     sampling, chooser = sampling or Sampling(), chooser or SeededChooser()
-    verify = verifier or _verifier(sampling)
-    run = _Run(target, prompt, max_new_tokens, stop)
+    verify = verifier or verifier_for(sampling)
+    run = Run(target, prompt, max_new_tokens, stop)
     drafter.begin(sampling)
     while run.remaining > 0:
-        clock = _Stopwatch(target)
+        clock = Stopwatch(target)
         draft = _propose(drafter, run, gamma, chooser)
         draft_seconds = clock.lap()
 
@@ -102,11 +102,11 @@ def autoregressive(
     Arguments, rounds and errors as in ``speculative``; a round here is a round without a draft.
     """
     sampling, chooser = sampling or Sampling(), chooser or SeededChooser()
-    verify = _verifier(sampling)
-    run = _Run(target, prompt, max_new_tokens, stop)
+    verify = verifier_for(sampling)
+    run = Run(target, prompt, max_new_tokens, stop)
     no_draft = Draft([], torch.zeros(0, target.vocab_size))
     while run.remaining > 0:
-        clock = _Stopwatch(target)
+        clock = Stopwatch(target)
         unread = target.rewind_to_match(run.tokens)
         logits = target.extend(unread, rows=1)  # [1, vocab]
         p = TargetRows(sampling, run.tokens, logits)
@@ -203,7 +203,7 @@ def _watch(
     return record
 
 
-class _Run:
+class Run:
     """What both loops keep between rounds: the tokens so far, the budget, the watch for a stop."""
 
     def __init__(
@@ -224,7 +224,7 @@ class _Run:
         fed: int,
         draft_seconds: float,
         verify_seconds: float,
-        clock: _Stopwatch,
+        clock: Stopwatch,
     ) -> Round:
         """Take over a verdict's tokens up to a stop, and rewind the cache to all but the last."""
         count, reason = self._watch.read(verdict.tokens)
@@ -247,7 +247,7 @@ class _Run:
         return self.rounds[-1]
 
 
-class _Stopwatch:
+class Stopwatch:
     """Seconds since the last lap, read when the target's device has finished its work."""
 
     def __init__(self, target: CausalLM) -> None:
@@ -261,11 +261,11 @@ class _Stopwatch:
         return seconds
 
 
-def _verifier(sampling: Sampling) -> Verifier:
+def verifier_for(sampling: Sampling) -> Verifier:
     return verify_greedily if sampling.greedy else verify_by_sampling
 
 
-def _propose(drafter: Drafter, run: _Run, gamma: Gamma | None, chooser: Chooser) -> Draft:
+def _propose(drafter: Drafter, run: Run, gamma: Gamma | None, chooser: Chooser) -> Draft:
     """A draft of the wanted length, or shorter where the budget or an end token ends it."""
     wanted = gamma(run.rounds) if callable(gamma) else gamma
     wanted = drafter.default_gamma if wanted is None else wanted

@@ -80,8 +80,12 @@ class ModelDrafter(Drafter):
         self._fixed_sampling = sampling
         self._sampling = sampling or Sampling()
 
+    def sampling_for(self, target_sampling: Sampling) -> Sampling:
+        """How it draws in a generation whose target samples like this."""
+        return self._fixed_sampling or target_sampling
+
     def begin(self, sampling: Sampling) -> None:
-        self._sampling = self._fixed_sampling or sampling
+        self._sampling = self.sampling_for(sampling)
         self.model.reset()
 
     def propose(self, prefix: Sequence[int], gamma: int, chooser: Chooser) -> Draft:

@@ -59,14 +59,14 @@ class CausalLM(ABC):
             ValueError: for no tokens, something else than token ids (whole numbers of any kind, tensors
                 and arrays of them included), an id outside the vocabulary, or more than the context.
         """
-        tokens = self._checked(tokens)
+        tokens = self.checked_tokens(tokens)
         logits = self._forward(tokens, len(tokens) if rows is None else rows)
         self.tokens += tokens
         return logits
 
     def extend_kept(self, tokens: Sequence[int]) -> Tensor:
         """Read ``tokens``; the last one's row over ``token_ids`` alone, ``[kept]`` (or all of it)."""
-        tokens = self._checked(tokens)
+        tokens = self.checked_tokens(tokens)
         row = self._forward_kept(tokens)
         self.tokens += tokens
         return row
@@ -102,7 +102,7 @@ class CausalLM(ABC):
     def synchronize(self) -> None:
         """Wait until the device has finished, so that a clock read next is true."""
 
-    def _checked(self, given: Sequence[int]) -> list[int]:
+    def checked_tokens(self, given: Sequence[int]) -> list[int]:
         tokens = _whole_numbers(given)
         if not tokens:
             raise ValueError("tokens: got none, expected at least one token to read")
