@@ -55,7 +55,8 @@ class BatchedLM:
                 "tokens read: a batch of sequences shares one mask among the layers"
             )
         self._ends = _Ends(lm.device)
-        cache.layers = [_RaggedLayer(self._ends) for _ in cache.layers]
+        self._layers = [_RaggedLayer(self._ends) for _ in cache.layers]
+        cache.layers = list(self._layers)
         self._cache = cache
 
     def extend(self, new: Sequence[Sequence[int]], rows: Sequence[int]) -> list[Tensor]:
@@ -90,7 +91,7 @@ class BatchedLM:
         """Go on with these sequences only, in this order."""
         self.sequences = [self.sequences[i] for i in which]
         index = torch.tensor(list(which), device=self.lm.device)
-        for layer in self._cache.layers:
+        for layer in self._layers:
             if layer.is_initialized:
                 layer.keys, layer.values = layer.keys[index], layer.values[index]
 
