@@ -67,6 +67,12 @@ class ModelDrafter(Drafter):
     Args:
         model: the draft model; it needs its own cache.
         sampling: how it draws; None takes over the target's, which agrees with it the most.
+        unsure: the draft ends with the token at which the product of q's largest entries, so far, falls
+            below this; 0 drafts as many as it is asked for. It depends on what stands before and on q,
+            never on what p says, so the output keeps the target's distribution.
+
+    Raises:
+        ValueError: if ``unsure`` is not between 0 and 1.
     """
 
     name = "model"
@@ -74,9 +80,12 @@ class ModelDrafter(Drafter):
     """Short: best, or nearly, for the embedded pair in bfloat16, and in float32 on a CPU verifying five
     tokens is dear. For a draft that agrees with its target more often, ask for more."""
 
-    def __init__(self, model: CausalLM, sampling: Sampling | None = None) -> None:
+    def __init__(self, model: CausalLM, sampling: Sampling | None = None, unsure: float = 0.0) -> None:
         super().__init__(model.vocab_size)
+        if not 0.0 <= unsure <= 1.0:
+            raise ValueError(f"unsure: got {unsure}, expected 0 to 1")
         self.model = model
+        self.unsure = unsure
         self._fixed_sampling = sampling
         self._sampling = sampling or Sampling()
 
@@ -100,6 +109,7 @@ class ModelDrafter(Drafter):
         # processor has to see every token in its place.
         token_ids = None if self._sampling.reads_tokens else self.model.token_ids
         tokens, q_rows = list(prefix), list[Tensor]()
+        sureness = 1.0
         for _ in range(gamma):
             if token_ids is None:
                 logits = self.model.extend(unread, rows=1)[0]  # [vocab]
@@ -112,6 +122,10 @@ class ModelDrafter(Drafter):
                 choice = chooser.sample(q_rows[-1])
             tokens.append(choice if token_ids is None else int(token_ids[choice]))
             unread = tokens[-1:]
+            if self.unsure > 0.0:
+                sureness *= float(q_rows[-1].max() if q_rows else logits.float().softmax(dim=-1).max())
+                if sureness < self.unsure:
+                    break
         drafted = tokens[len(prefix) :]
         return Draft(drafted, torch.stack(q_rows), token_ids) if q_rows else self.certain_draft(drafted)
 
