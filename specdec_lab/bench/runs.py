@@ -1,4 +1,4 @@
-"""Whole generations as contenders: decode a prompt in every way, in turns, and say how fast each was."""
+"""Whole generations in turns: decode a prompt in every way, and say how fast each was."""
 
 from __future__ import annotations
 
