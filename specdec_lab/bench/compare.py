@@ -120,7 +120,7 @@ def _theirs(
     def call() -> int:
         with _quietly(), _draft_length(assistant, gamma):
             torch.manual_seed(1)
-            made: Any = model.generate(ids, **options)  # type: ignore[operator]
+            made: Any = model.generate(ids, **options)
         return int(made.shape[1] - ids.shape[1])
 
     return call
