@@ -8,7 +8,7 @@ import torch
 from helpers import tiny_model
 from test_pretrained import tokenizer
 
-from specdec_lab.bench import compare, decode, sweep, verify
+from specdec_lab.bench import batch, compare, decode, sweep, verify
 from specdec_lab.bench.prompts import SIX_KINDS
 from specdec_lab.bench.results import SCHEMA, Ledger
 from specdec_lab.bench.runs import decode_in_turns, described
@@ -17,7 +17,7 @@ from specdec_lab.draft_model import new_draft
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.pretrained import Pair
 
-EXPERIMENTS = {module.EXPERIMENT: module for module in (decode, verify, sweep, compare)}
+EXPERIMENTS = {module.EXPERIMENT: module for module in (decode, verify, sweep, batch, compare)}
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,9 @@ def pair():
 
 @pytest.fixture
 def setup(pair, tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep, "SIX_KINDS", {"conversation": ("w1 w2", "w3"), "retrieval": ("w4", "w5")})
+    kinds = {"conversation": ("w1 w2", "w3"), "retrieval": ("w4", "w5")}
+    for module in (sweep, batch):
+        monkeypatch.setattr(module, "SIX_KINDS", kinds)
     return Setup(lambda dtype: pair, tmp_path, quick=True, progress=False)
 
 
