@@ -1,4 +1,4 @@
-"""The command line: ``specdec-lab demo``, ``audit``, ``models`` and the course's commands.
+"""The command line: ``specdec-lab demo``, ``audit``, ``bench``, ``models`` and the course's commands.
 
 torch and transformers take seconds to import, so nothing that needs them is imported before the
 arguments are known to be good.
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from specdec_lab import __version__
 from specdec_lab.audit_cli import add_audit
+from specdec_lab.bench_cli import add_bench
 from specdec_lab.course.commands import add_commands
 from specdec_lab.parsing import (
     Commands,
@@ -73,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_demo(commands)
     add_audit(commands)
+    add_bench(commands)
     _add_models(commands)
     add_commands(commands)
     return parser

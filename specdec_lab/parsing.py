@@ -61,18 +61,23 @@ def load_models(
         options: with those of ``add_model_options`` and ``add_drafter_options``, and ``json``.
         default_drafter: the kind to take for a pair without a draft model; None is the pair's own.
     """
-    from specdec_lab.pretrained import load_pair  # takes seconds, and not every command needs it
-
-    pair = load_pair(
-        target=None if _on_the_embedded_target(options) else options.target,
-        draft=options.draft,
-        dtype=options.dtype,
-        device=options.device,
-        progress=not options.json,
-    )
+    pair = load_pair_for(options, options.dtype)
     kind = options.drafter or (default_drafter if pair.draft is None else None)
     noise = 0.3 if options.noise is None else options.noise
     return pair, pair.drafter(kind, layers=options.layers, noise=noise)
+
+
+def load_pair_for(options: argparse.Namespace, dtype: str | None) -> Pair:
+    """The pair that the options of ``add_model_options`` name, in a dtype; ``json`` hides the bars."""
+    from specdec_lab.pretrained import load_pair  # takes seconds, and not every command needs it
+
+    return load_pair(
+        target=None if _on_the_embedded_target(options) else options.target,
+        draft=options.draft,
+        dtype=dtype,
+        device=options.device,
+        progress=not options.json,
+    )
 
 
 def _on_the_embedded_target(options: argparse.Namespace) -> bool:

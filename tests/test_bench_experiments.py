@@ -9,9 +9,7 @@ from helpers import tiny_model
 from test_pretrained import tokenizer
 
 from specdec_lab.bench import batch, compare, decode, sweep, verify
-from specdec_lab.bench.prompts import SIX_KINDS
 from specdec_lab.bench.results import SCHEMA, Ledger
-from specdec_lab.bench.runs import decode_in_turns, described
 from specdec_lab.bench.setup import Setup
 from specdec_lab.draft_model import new_draft
 from specdec_lab.language_model import HFCausalLM
