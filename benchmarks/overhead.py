@@ -18,7 +18,6 @@ on a GPU waits for kernel launches, not for memory), and no weights are needed.
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +32,7 @@ from tqdm.auto import tqdm
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from benchmarks.prompts import PROMPTS
+from specdec_lab.bench.own_time import ForwardClock, timed_forwards
 from specdec_lab.benchmark import random_large_target
 from specdec_lab.decoding import generate
 from specdec_lab.drafters import ModelDrafter, NGramDrafter
@@ -140,29 +140,20 @@ def prompt_lookup(
     return rows
 
 
-class ForwardClock:
-    """Counts and times a model's forward passes, to tell them from the loop around them."""
-
-    def __init__(self, model: PreTrainedModel) -> None:
-        self.seconds, self.calls = 0.0, 0
-        inner = model.forward
-
-        @functools.wraps(inner)
-        def timed(*args: Any, **kwargs: Any) -> Any:
-            started = perf_counter()
-            output = inner(*args, **kwargs)
-            self.seconds += perf_counter() - started
-            self.calls += 1
-            return output
-
-        model.forward = timed
-
-
 def loop_overhead(repeats: int) -> list[dict[str, Any]]:
     """Milliseconds per round outside the models' forward passes."""
     target, draft = million_parameters(seed=0), million_parameters(seed=1)
-    target_clock, draft_clock = ForwardClock(target), ForwardClock(draft)
+    with timed_forwards(target) as target_clock, timed_forwards(draft) as draft_clock:
+        return _loop_overhead(repeats, target, draft, target_clock, draft_clock)
 
+
+def _loop_overhead(
+    repeats: int,
+    target: PreTrainedModel,
+    draft: PreTrainedModel,
+    target_clock: ForwardClock,
+    draft_clock: ForwardClock,
+) -> list[dict[str, Any]]:
     def milliseconds_per_round(contender: Contender) -> float:
         for clock in (target_clock, draft_clock):
             clock.seconds, clock.calls = 0.0, 0

@@ -7,10 +7,11 @@ distribution.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
-from specdec_lab.benchmark import median_seconds
+from specdec_lab.benchmark import take_turns
 from specdec_lab.drafters import Drafter, ModelDrafter
 from specdec_lab.language_model import CausalLM
 from specdec_lab.records import Round
@@ -51,7 +52,8 @@ def measure_costs(
 ) -> Costs:
     """Time steps of both models behind some tokens (about a second for 135M parameters on a CPU).
 
-    Both models are reset. A drafter without a model of its own is taken to cost nothing.
+    In turns, and the draft step as in drafting. Both models are reset. A drafter without a model of its
+    own is taken to cost nothing.
     """
     lengths = [n for n in (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32) if n <= longest + 1]
     tokens = [(1000 + 7 * place) % target.vocab_size for place in range(context)]
@@ -60,18 +62,25 @@ def measure_costs(
         model.reset()
         model.extend(tokens, rows=1)
 
-    def seconds(model: CausalLM, count: int) -> float:
+    def forward(model: CausalLM, count: int) -> Callable[[], None]:
         def step() -> None:
-            model.extend(tokens[:count])
+            if count == 1 and model is not target:
+                model.extend_kept(tokens[:1])
+            else:
+                model.extend(tokens[:count])
             model.rewind(context)
 
-        return median_seconds(step, repeats, synchronize=model.synchronize)
+        return step
 
-    times = {n: seconds(target, n) for n in lengths}
-    draft = seconds(models[1], 1) if len(models) > 1 else 0.0
+    contenders = {str(n): forward(target, n) for n in lengths}
+    if len(models) > 1:
+        contenders["draft"] = forward(models[1], 1)
+    seconds = take_turns(contenders, repeats, synchronize=target.synchronize)
     for model in models:
         model.reset()
-    return Costs(draft / times[1], {n: time / times[1] for n, time in times.items()})
+    one = median(seconds["1"])
+    v = {n: median(seconds[str(n)]) / one for n in lengths}
+    return Costs(median(seconds["draft"]) / one if len(models) > 1 else 0.0, v)
 
 
 @dataclass
@@ -94,7 +103,7 @@ class AdaptiveGamma:
 
     costs: Costs
     longest: int = 8
-    first_guess: float = 0.6
+    first_guess: float = 0.5
     weight: float = 3.0
     memory: float = 0.9
     margin: float = 1.0
@@ -129,6 +138,8 @@ class AdaptiveGamma:
                 judged += weight * len(verdicts)
                 weight *= self.memory
         guessed = weight * self.weight
+        if judged + guessed == 0.0:
+            return self.first_guess
         return (accepted + guessed * self.first_guess) / (judged + guessed)
 
     def speedup(self, alpha: float, gamma: int) -> float:

@@ -9,13 +9,16 @@ from pathlib import Path
 
 from specdec_lab.parsing import Commands, add_model_options
 
-EXPERIMENTS = ("decode", "verify", "sweep", "batch", "compare")
+EXPERIMENTS = ("decode", "verify", "slower", "batch", "adaptive", "sweep", "compare")
+"""In the order of ``all``: what is quickly done comes first."""
 EPILOG = """\
 experiments:
   decode    is decoding bound by memory here? one step, the machine's own limits, the roofline
   verify    what does it cost to verify n tokens at once? v(n), and where it gets dear
-  sweep     speed over the draft length, for every drafter, on six kinds of prompts
+  sweep     speed over the draft length, for every drafter, on six kinds of prompts; beside theory
+  slower    when does it lose, and which number says so beforehand?
   batch     what is left of it when several sequences are decoded together?
+  adaptive  a draft length that follows what happens, and lets go where drafting does not pay
   compare   this library and transformers' generate, on the same prompts, in turns
   all       one after the other
 
@@ -67,7 +70,8 @@ def run_bench(options: argparse.Namespace) -> int:
         result = module.run(setup, **more)
         results[name] = asdict(result)
         if not options.json:
-            console.print(SHEETS[name](result), "")
+            for sheet in SHEETS[name](result):
+                console.print(sheet, "")
     if options.json:
         print(json.dumps(results))
     else:

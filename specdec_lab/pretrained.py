@@ -145,7 +145,7 @@ def load_pair(
     if draft is None:
         return Pair(target_lm, None, tokenizer)
     if draft in EMBEDDED_DRAFTS:
-        return Pair(target_lm, _embedded_draft(target_lm, draft), tokenizer)
+        return Pair(target_lm, embedded_draft(target_lm, draft), tokenizer)
     draft_tokenizer, draft_model = _load("draft", draft, dtype, device, progress)
     require_same_vocabulary(tokenizer, draft_tokenizer)
     draft_lm = HFCausalLM(draft_model, target_lm.vocab_size, name=_title(draft))
@@ -160,7 +160,8 @@ def _require_embedded_target(target: str, draft: str) -> None:
         )
 
 
-def _embedded_draft(target_lm: HFCausalLM, name: str) -> HFCausalLM:
+def embedded_draft(target_lm: HFCausalLM, name: str) -> HFCausalLM:
+    """One of ``EMBEDDED_DRAFTS`` on the embedded target's embedding."""
     stored = stored_drafts()[name]
     return HFCausalLM(stored.load(target_lm.model), target_lm.vocab_size, stored.title)
 

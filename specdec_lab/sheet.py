@@ -1,4 +1,4 @@
-"""A table that is described once and shown twice: in the terminal by rich, in a notebook as HTML."""
+"""A table described once, and shown by rich in a terminal, as HTML in a notebook, and as Markdown."""
 
 from __future__ import annotations
 
@@ -75,6 +75,14 @@ class Sheet:
             f'<div style="{_CSS[_toned(note).tone]}">{_html(note)}</div>' for note in self.notes
         )
         return f"<div><b>{escape(self.title)}</b></div>{table}{notes}"
+
+    def markdown(self) -> str:
+        """The table in GitHub's Markdown: its title in bold above it, its notes below, no colours."""
+        sides = (":--" if i in self.text_columns else "--:" for i in range(len(self.columns)))
+        rows = (tuple(_toned(cell).text for cell in row) for row in self.rows)
+        lines = [f"| {' | '.join(row)} |" for row in (self.columns, tuple(sides), *rows)]
+        notes = "  \n".join(_toned(note).text for note in self.notes)
+        return "\n\n".join(part for part in (f"**{self.title}**", "\n".join(lines), notes) if part)
 
     def _cell(self, tag: str, index: int, cell: Cell) -> str:
         side = "left" if index in self.text_columns else "right"

@@ -8,14 +8,14 @@ import torch
 from helpers import tiny_model
 from test_pretrained import tokenizer
 
-from specdec_lab.bench import batch, compare, decode, sweep, verify
+from specdec_lab.bench import adaptive, batch, compare, decode, slower, sweep, verify
 from specdec_lab.bench.results import SCHEMA, Ledger
 from specdec_lab.bench.setup import Setup
 from specdec_lab.draft_model import new_draft
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.pretrained import Pair
 
-EXPERIMENTS = {module.EXPERIMENT: module for module in (decode, verify, sweep, batch, compare)}
+EXPERIMENTS = {module.EXPERIMENT: module for module in (decode, verify, slower, batch, adaptive, sweep, compare)}
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +29,8 @@ def pair():
 @pytest.fixture
 def setup(pair, tmp_path, monkeypatch):
     kinds = {"conversation": ("w1 w2", "w3"), "retrieval": ("w4", "w5")}
-    for module in (sweep, batch):
-        monkeypatch.setattr(module, "SIX_KINDS", kinds)
+    monkeypatch.setattr(sweep, "SIX_KINDS", kinds)
+    monkeypatch.setattr(slower, "PASSAGES", ("w1 w2",))
     return Setup(lambda dtype: pair, tmp_path, quick=True, progress=False)
 
 

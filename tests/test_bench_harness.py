@@ -6,7 +6,7 @@ import jsonschema
 import pytest
 
 from specdec_lab.bench.results import SCHEMA, Ledger, Result
-from specdec_lab.bench.timing import paired_ratio, take_turns
+from specdec_lab.benchmark import paired_ratio, take_turns
 from specdec_lab.checks.toys import FakeDevice
 from specdec_lab.provenance import provenance
 

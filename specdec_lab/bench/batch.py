@@ -11,12 +11,14 @@ from statistics import median
 
 from tqdm.auto import tqdm
 
+from specdec_lab.adaptive import Costs
 from specdec_lab.batch import generate_batch
 from specdec_lab.batched_model import BatchedLM
-from specdec_lab.bench.prompts import SIX_KINDS
+from specdec_lab.bench.prompts import CONVERSATION, MATHEMATICS, QUESTIONS, TRANSLATION
 from specdec_lab.bench.results import Result, Row
+from specdec_lab.bench.runs import steady
 from specdec_lab.bench.setup import Setup, context_of
-from specdec_lab.bench.timing import paired_ratio, take_turns
+from specdec_lab.benchmark import paired_ratio, take_turns
 from specdec_lab.drafters import Drafter, ModelDrafter, NGramDrafter
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.pretrained import Pair
@@ -33,11 +35,14 @@ def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     """Measure it, or what is missing of it."""
     pair = setup.pair(dtype)
     sizes = (1, 4, 16) if setup.quick else SIZES
-    budget, turns = (16, 1) if setup.quick else (32, 3)
+    gammas = (2,) if setup.quick else GAMMAS
+    budget, turns = (12, 1) if setup.quick else (32, 3)
+    drafter = NGramDrafter(pair.target.vocab_size) if pair.draft is None else ModelDrafter(pair.draft)
     settings = {
         "dtype": dtype,
+        "drafter": "n-gram" if pair.draft is None else "draft model",
         "sizes": sizes,
-        "gammas": GAMMAS,
+        "gammas": gammas,
         "max_new_tokens": budget,
         "turns": turns,
         "context": CONTEXT,
@@ -50,80 +55,97 @@ def run(setup: Setup, dtype: str = "bfloat16") -> Result:
         disable=not setup.progress,
     ):
         size = int(key.rpartition(" ")[2])
-        ledger.add(key, {"size": size, **one_size(pair, size, budget, turns)})
+        prompts = short_prompts(pair, size)
+        row = one_size(pair.target, drafter, prompts, gammas, budget, turns)
+        ledger.add(key, {"size": size, **row})
     return ledger.result
 
 
-def one_size(pair: Pair, size: int, budget: int, turns: int) -> Row:
-    """Times of whole batches in turns, and of a verifying forward over one and over more tokens."""
-    prompts = prompts_of(pair, size)
-    drafters: dict[str, Drafter] = {"n-gram": NGramDrafter(pair.target.vocab_size)}
-    if pair.draft is not None:
-        drafters["draft model"] = ModelDrafter(pair.draft)
-    last: dict[str, list[Generation]] = {}
-
-    def decoded(name: str, drafter: Drafter | None, gamma: int | None) -> Callable[[], None]:
-        def call() -> None:
-            last[name] = generate_batch(
-                pair.target, prompts, drafter=drafter, gamma=gamma, max_new_tokens=budget, end_ids=[]
+def one_size(
+    target: HFCausalLM,
+    drafter: Drafter,
+    prompts: Sequence[Sequence[int]],
+    gammas: tuple[int, ...],
+    budget: int,
+    turns: int,
+) -> Row:
+    """Whole batches in turns, and the costs of their forwards."""
+    made: dict[int | None, list[list[Generation]]] = {None: [], **{gamma: [] for gamma in gammas}}
+    for turn in range(turns):
+        order = list(made)
+        for gamma in order if turn % 2 == 0 else reversed(order):
+            made[gamma].append(
+                generate_batch(
+                    target,
+                    prompts,
+                    drafter=None if gamma is None else drafter,
+                    gamma=gamma,
+                    max_new_tokens=budget,
+                    end_ids=[],
+                )
             )
-
-        return call
-
-    contenders = {"plain": decoded("plain", None, None)}
-    for drafter_name, drafter in drafters.items():
-        for gamma in GAMMAS:
-            name = f"{drafter_name}, {gamma}"
-            contenders[name] = decoded(name, drafter, gamma)
-    seconds = take_turns(contenders, turns, synchronize=pair.target.synchronize)
-    tokens = size * budget
+    seconds = {gamma: [batch_seconds_per_token(one) for one in runs] for gamma, runs in made.items()}
+    costs = batch_costs(target, drafter, len(prompts), gammas, 3 * turns)
     runs = []
-    for drafter_name in drafters:
-        for gamma in GAMMAS:
-            name = f"{drafter_name}, {gamma}"
-            ratio = paired_ratio(seconds["plain"], seconds[name])
-            rounds = [len(made.rounds) for made in last[name]]
-            runs.append(
-                {
-                    "drafter": drafter_name,
-                    "gamma": gamma,
-                    "tokens_per_second": tokens / median(seconds[name]),
-                    "speedup": ratio.value,
-                    "speedup_low": ratio.low,
-                    "speedup_high": ratio.high,
-                    "block_efficiency": tokens / sum(rounds),
-                }
-            )
+    for gamma in gammas:
+        ratio = paired_ratio(seconds[None], seconds[gamma])
+        rounds = [one for sequence in made[gamma][0] for one in steady(sequence)]
+        runs.append(
+            {
+                "gamma": gamma,
+                "tokens_per_second": 1.0 / median(seconds[gamma]),
+                "speedup": ratio.value,
+                "speedup_low": ratio.low,
+                "speedup_high": ratio.high,
+                "tokens_per_round": sum(len(one.tokens) for one in rounds) / len(rounds),
+            }
+        )
     return {
-        "plain_tokens_per_second": tokens / median(seconds["plain"]),
+        "plain_tokens_per_second": 1.0 / median(seconds[None]),
         "runs": runs,
-        "v": verifying(pair.target, size, turns),
+        "c": costs.c,
+        "v": {str(n): value for n, value in costs.v.items()},
     }
 
 
-def prompts_of(pair: Pair, size: int) -> list[list[int]]:
-    """Prompts of all kinds in turn, from the beginning again when there are no more."""
-    columns = zip(*SIX_KINDS.values(), strict=True)
+def batch_seconds_per_token(made: Sequence[Generation]) -> float:
+    """Seconds for one token of any sequence, behind the round that reads the prompts.
+
+    The seconds in a round are those of the whole batch, so the sequence that took the most rounds has
+    seen them all.
+    """
+    longest = max(map(steady, made), key=len)
+    tokens = sum(len(one.tokens) for sequence in made for one in steady(sequence))
+    return sum(one.seconds.total for one in longest) / tokens
+
+
+def short_prompts(pair: Pair, size: int) -> list[list[int]]:
+    """Short prompts of several kinds in turn, from the beginning again when there are no more."""
+    columns = zip(CONVERSATION, QUESTIONS, MATHEMATICS, TRANSLATION, strict=True)
     texts = [text for column in columns for text in column]
     return [encode(pair.tokenizer, texts[i % len(texts)], chat=True) for i in range(size)]
 
 
-def verifying(target: HFCausalLM, size: int, turns: int) -> dict[str, float]:
-    """v(n) of a batch: its forward over n tokens each, over its forward over one token each."""
-    batch = BatchedLM(target, size)
-    context = context_of(CONTEXT, target.vocab_size)
-    batch.extend([context] * size, rows=[1] * size)
+def batch_costs(
+    target: HFCausalLM, drafter: Drafter, size: int, gammas: Sequence[int], turns: int
+) -> Costs:
+    """c and v(n) of a batch: its forwards over n tokens each, over the target's over one token each."""
+    contenders = {f"v {n}": _forward(target, size, n) for n in (1, *(gamma + 1 for gamma in gammas))}
+    if isinstance(drafter, ModelDrafter) and isinstance(drafter.model, HFCausalLM):
+        contenders["c"] = _forward(drafter.model, size, 1)
+    seconds = take_turns(contenders, turns, synchronize=target.synchronize)
+    one = median(seconds["v 1"])
+    v = {int(name[2:]): median(times) / one for name, times in seconds.items() if name != "c"}
+    return Costs(median(seconds["c"]) / one if "c" in seconds else 0.0, v)
 
-    def forward(count: int) -> Callable[[], None]:
-        def step() -> None:
-            batch.extend([[7] * count] * size, rows=[count] * size)
-            for sequence in batch.sequences:
-                sequence.rewind(CONTEXT)
 
-        return step
+def _forward(model: HFCausalLM, size: int, count: int) -> Callable[[], None]:
+    batch = BatchedLM(model, size)
+    batch.extend([context_of(CONTEXT, model.vocab_size)] * size, rows=[1] * size)
 
-    lengths: Sequence[int] = (1, *(gamma + 1 for gamma in GAMMAS))
-    seconds = take_turns(
-        {str(n): forward(n) for n in lengths}, 3 * turns, synchronize=target.synchronize
-    )
-    return {n: median(times) / median(seconds["1"]) for n, times in seconds.items()}
+    def step() -> None:
+        batch.extend([[7] * count] * size, rows=[count] * size)
+        for sequence in batch.sequences:
+            sequence.rewind(CONTEXT)
+
+    return step

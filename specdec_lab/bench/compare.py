@@ -8,7 +8,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import perf_counter
+from dataclasses import asdict, dataclass
+from statistics import mean
 from typing import Any
 
 import torch
@@ -18,60 +19,76 @@ from transformers.utils import logging
 
 from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.setup import Setup
-from specdec_lab.bench.sweep import Task, tasks_of
-from specdec_lab.drafters import NGramDrafter
+from specdec_lab.bench.sweep import TEMPERATURES, Task, tasks_of
+from specdec_lab.benchmark import take_turns
+from specdec_lab.drafters import Drafter, ModelDrafter, NGramDrafter
 from specdec_lab.pretrained import Pair
 from specdec_lab.sampling import Sampling
 from specdec_lab.text import encode
 
 EXPERIMENT = "compare"
-GAMMAS = (1, 2, 3, 4, 5, 6)
-LOOK_UPS = (5, 10, 16, 24)
+GAMMAS = (1, 2, 4)
+LOOK_UPS = (5, 10, 24)
+UNSURE, LONGEST = 0.4, 5
+"""A draft that ends where the draft model is unsure: what transformers does by default, and we can."""
 Call = Callable[[], int]
 """Decodes once; how many tokens it made."""
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """The draft lengths that are tried, of a draft model and of transformers' prompt look-up."""
+
+    gammas: tuple[int, ...] = GAMMAS
+    look_ups: tuple[int, ...] = LOOK_UPS
 
 
 def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     """Measure it, or what is missing of it."""
     pair = setup.pair(dtype)
-    of_each, budget, turns = (1, 24, 1) if setup.quick else (3, 48, 2)
+    of_each, budget, turns = (1, 16, 1) if setup.quick else (3, 32, 2)
+    lengths = Lengths((2,), (10,)) if setup.quick else Lengths()
     settings = {
         "dtype": dtype,
-        "gammas": GAMMAS,
-        "look_ups": LOOK_UPS,
+        **asdict(lengths),
         "prompts_of_each_kind": of_each,
         "max_new_tokens": budget,
         "turns": turns,
     }
     ledger = setup.ledger(EXPERIMENT, settings, pair)
-    tasks = {task.key: task for task in tasks_of(of_each)}
+    temperatures = (0.0,) if setup.quick else TEMPERATURES
+    tasks = {task.key: task for task in tasks_of(of_each, temperatures)}
     todo = ledger.missing(tasks)
+    if todo:  # what happens only once is paid for here
+        one_prompt(pair, tasks[todo[0]], lengths, budget=8, turns=1)
     for key in tqdm(todo, desc=EXPERIMENT, unit="prompt", disable=not setup.progress):
-        ledger.add(key, one_prompt(pair, tasks[key], budget, turns))
+        ledger.add(key, one_prompt(pair, tasks[key], lengths, budget, turns))
     return ledger.result
 
 
-def one_prompt(pair: Pair, task: Task, budget: int, turns: int) -> Row:
-    """Seconds per token of everybody on one prompt: the mean over the turns, after a warm-up."""
-    calls = contenders(pair, task, budget)
-    spent = dict.fromkeys(calls, 0.0)
-    for turn in range(-1, turns):
-        names = list(calls)
-        for name in names if turn % 2 == 0 else reversed(names):
-            started = perf_counter()
-            tokens = calls[name]()
-            pair.target.synchronize()
-            if turn >= 0:
-                spent[name] += (perf_counter() - started) / tokens / turns
+def one_prompt(pair: Pair, task: Task, lengths: Lengths, budget: int, turns: int) -> Row:
+    """Seconds per token of everybody on one prompt: the mean over the turns."""
+    calls = contenders(pair, task, lengths, budget)
+    made: dict[str, int] = {}
+
+    def noted(name: str) -> Callable[[], None]:
+        def call() -> None:
+            made[name] = calls[name]()
+
+        return call
+
+    seconds = take_turns(
+        {name: noted(name) for name in calls}, turns, warmup=0, synchronize=pair.target.synchronize
+    )
     return {
         "prompt_kind": task.kind,
         "prompt": task.prompt,
         "temperature": task.temperature,
-        "seconds_per_token": spent,
+        "seconds_per_token": {name: mean(times) / made[name] for name, times in seconds.items()},
     }
 
 
-def contenders(pair: Pair, task: Task, budget: int) -> dict[str, Call]:
+def contenders(pair: Pair, task: Task, lengths: Lengths, budget: int) -> dict[str, Call]:
     """Name -> call; "ours" and "theirs", then how it drafts, then the draft length."""
     calls = {
         "ours, plain": _ours(pair, task, budget, None, None),
@@ -79,22 +96,26 @@ def contenders(pair: Pair, task: Task, budget: int) -> dict[str, Call]:
     }
     if pair.draft is not None:
         draft = pair.draft.model
-        for gamma in GAMMAS:
+        for gamma in lengths.gammas:
             calls[f"ours, draft model, {gamma}"] = _ours(pair, task, budget, "model", gamma)
             calls[f"theirs, draft model, {gamma}"] = _theirs(
                 pair, task, budget, assistant=draft, gamma=gamma
             )
         calls["theirs, draft model, default"] = _theirs(pair, task, budget, assistant=draft)
+        wary = ModelDrafter(pair.draft, unsure=UNSURE)
+        calls[f"ours, draft model, {LONGEST} if sure"] = _ours(pair, task, budget, wary, LONGEST)
     default = NGramDrafter.default_gamma
     calls[f"ours, n-gram, {default}"] = _ours(pair, task, budget, "ngram", default)
-    for length in LOOK_UPS:
+    for length in lengths.look_ups:
         calls[f"theirs, n-gram, {length}"] = _theirs(
             pair, task, budget, prompt_lookup_num_tokens=length
         )
     return calls
 
 
-def _ours(pair: Pair, task: Task, budget: int, drafter: str | None, gamma: int | None) -> Call:
+def _ours(
+    pair: Pair, task: Task, budget: int, drafter: Drafter | str | None, gamma: int | None
+) -> Call:
     options: dict[str, Any] = {"chat": True, "max_new_tokens": budget, "seed": 1}
     options |= {"sampling": Sampling(task.temperature), "gamma": gamma}
     return lambda: len(pair.generate(task.prompt, drafter=drafter, **options).tokens)

@@ -15,8 +15,7 @@ from tqdm.auto import tqdm
 
 from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.setup import Setup, context_of, dtypes_of
-from specdec_lab.bench.timing import take_turns
-from specdec_lab.benchmark import measure_machine
+from specdec_lab.benchmark import measure_machine, take_turns
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.roofline import ModelShape, attainable_flops, forward_bytes, forward_flops
 

@@ -87,7 +87,13 @@ class Result:
         """Write it, whole or not at all."""
         file.parent.mkdir(parents=True, exist_ok=True)
         with replacing(file) as part:
-            part.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+            part.write_text(self._text(), encoding="utf-8")
+
+    def _text(self) -> str:
+        """JSON with a line for each row, so that a file can be read and its changes followed."""
+        head = json.dumps(asdict(self) | {"rows": []}, indent=1)
+        rows = ",\n".join(json.dumps(row) for row in self.rows)
+        return head.replace('"rows": []', f'"rows": [\n{rows}\n ]') + "\n"
 
     @classmethod
     def load(cls, file: Path) -> Result:
@@ -103,6 +109,15 @@ class Result:
             return cls(**stored)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{file}: got no result of an experiment ({error})") from error
+
+
+def _rounded(value: Any) -> Any:
+    """Floats to six digits: no clock here is better."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, Mapping):
+        return {name: _rounded(one) for name, one in value.items()}
+    return [_rounded(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 class Ledger:
@@ -137,7 +152,7 @@ class Ledger:
 
     def add(self, key: str, row: Mapping[str, Any], kind: str = "measured") -> None:
         """Keep a row, on disk too."""
-        self.result.rows.append({"key": key, "kind": kind, **row})
+        self.result.rows.append(_rounded({"key": key, "kind": kind, **row}))
         self.result.save(self.file)
 
 

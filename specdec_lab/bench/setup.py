@@ -10,8 +10,10 @@ from typing import Any
 import torch
 
 from specdec_lab.bench.results import Ledger, Result
+from specdec_lab.draft_model import EMBEDDED_DRAFTS, stored_drafts
 from specdec_lab.drafters import Drafter
-from specdec_lab.pretrained import Pair
+from specdec_lab.language_model import HFCausalLM
+from specdec_lab.pretrained import Pair, embedded_draft
 from specdec_lab.provenance import provenance
 
 
@@ -49,6 +51,14 @@ class Setup:
         whole = {"quick": self.quick} | settings
         made = Result(experiment, provenance(pair.target, drafter), whole)
         return Ledger(self.out / f"{experiment}.json", made)
+
+
+def ancestors_of(pair: Pair) -> dict[str, HFCausalLM]:
+    """The pair's draft model from earlier in its training, the better first; none for most pairs."""
+    newest, *older = EMBEDDED_DRAFTS
+    if pair.draft is None or pair.draft.name != stored_drafts()[newest].title:
+        return {}
+    return {name.removeprefix(f"{newest}-"): embedded_draft(pair.target, name) for name in older}
 
 
 def dtypes_of(device: torch.device) -> tuple[str, ...]:

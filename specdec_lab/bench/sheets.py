@@ -1,15 +1,20 @@
-"""Each experiment's result as a table: for the terminal, a notebook and the report."""
+"""Each experiment's result as tables: for the terminal, a notebook and the report."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable
-from statistics import median
+from collections.abc import Callable, Iterable
+from statistics import mean, median
 
-from specdec_lab.bench.results import Result, Row
-from specdec_lab.bench.sweep import COSTS, predicted
-from specdec_lab.bench.timing import paired_ratio
-from specdec_lab.sheet import Sheet, Toned
+from specdec_lab.bench.groups import PLAIN_LAW, Group, best_length, groups_of, shortest_way
+from specdec_lab.bench.prediction import Prediction
+from specdec_lab.bench.results import Result
+from specdec_lab.bench.sweep import OWN_TIME
+from specdec_lab.benchmark import Ratio, paired_ratio
+from specdec_lab.sheet import Cell, Sheet, Toned
+
+BEST = (
+    "At the draft length that was best on these very prompts: a choice made afterwards flatters a bit."
+)
 
 
 def origin(result: Result) -> str:
@@ -17,28 +22,29 @@ def origin(result: Result) -> str:
     made = result.provenance
     versions = made["versions"]
     threads = f"{made['threads']} thread{'s' if made['threads'] > 1 else ''}"
+    dtype = result.settings.get("dtype")
     return (
-        f"measured: {made['target']} on {made['hardware']}, {threads}, torch {versions['torch']}, "
-        f"transformers {versions['transformers']}, {made['date'][:10]}"
+        f"measured: {made['target']}{f' in {dtype}' if dtype else ''} on {made['hardware']}, "
+        f"{threads}, torch {versions['torch']}, transformers {versions['transformers']}, "
+        f"{made['date'][:10]}"
     )
 
 
-def decode_sheet(result: Result) -> Sheet:
+def decode_sheets(result: Result) -> tuple[Sheet, ...]:
     """Experiment 1."""
-    rows = []
-    for row in result.rows:
-        for step in row["steps"]:
-            rows.append(
-                (
-                    row["key"],
-                    str(step["context"]),
-                    f"{1000 * step['seconds']:.1f}",
-                    f"{1000 * step['seconds_without_cache']:.0f}",
-                    f"{step['intensity']:.2f}",
-                    f"{step['bytes_per_second'] / 1e9:.1f}",
-                    f"{step['share_of_roof']:.0%}",
-                )
-            )
+    rows = [
+        (
+            row["key"],
+            str(step["context"]),
+            f"{1000 * step['seconds']:.1f}",
+            f"{1000 * step['seconds_without_cache']:.0f}",
+            f"{step['intensity']:.2f}",
+            f"{step['bytes_per_second'] / 1e9:.1f}",
+            f"{step['share_of_roof']:.0%}",
+        )
+        for row in result.rows
+        for step in row["steps"]
+    ]
     notes = [
         f"{row['key']}: this machine read {row['bandwidth'] / 1e9:.1f} GB/s and computed "
         f"{row['peak_flops'] / 1e9:,.0f} GFLOP/s, so it is bound by memory below {row['ridge']:.0f} "
@@ -47,136 +53,305 @@ def decode_sheet(result: Result) -> Sheet:
         for row in result.rows
     ]
     columns = ("dtype", "context", "ms", "ms without cache", "FLOP/byte", "GB/s", "of the roof")
-    return Sheet("One decoding step", columns, tuple(rows), (*notes, origin(result)))
+    return (Sheet("One decoding step", columns, tuple(rows), (*notes, origin(result))),)
 
 
-def verify_sheet(result: Result) -> Sheet:
+def verify_sheets(result: Result) -> tuple[Sheet, ...]:
     """Experiment 2."""
     lengths = list(result.rows[0]["v"]) if result.rows else []
-    rows = tuple((row["key"], *(f"{row['v'][n]:.2f}" for n in lengths)) for row in result.rows)
+    rows = tuple(
+        (
+            n,
+            *(
+                cell
+                for row in result.rows
+                for cell in (
+                    f"{row['v'][n]:.2f}",
+                    f"{row['v_low'][n]:.2f} to {row['v_high'][n]:.2f}",
+                )
+            ),
+        )
+        for n in lengths
+    )
     notes = [
-        f"{row['key']}: verifying is dear from n = {row['knee']} on."
+        f"{row['key']}: v(n) stays above 1.25 from n = {row['knee']} on."
         if row["knee"]
-        else f"{row['key']}: verifying is cheap up to n = {lengths[-1]}."
+        else f"{row['key']}: v(n) is not above 1.25 for good up to n = {lengths[-1]}."
         for row in result.rows
     ]
-    columns = ("dtype", *(f"v({n})" for n in lengths))
-    return Sheet("The cost of verifying n tokens", columns, rows, (*notes, origin(result)))
-
-
-def sweep_sheet(result: Result) -> Sheet:
-    """Experiment 3: for each kind and drafter the best draft length, measured and predicted."""
-    costs = next((row for row in result.rows if row["key"] == COSTS), None)
-    groups: dict[tuple[float, str, str, int], list[Row]] = defaultdict(list)
-    for row in result.rows:
-        for run in row.get("runs", ()):
-            groups[row["temperature"], row["prompt_kind"], run["drafter"], run["gamma"]].append(run)
-    cells = []
-    for temperature, kind, drafter in dict.fromkeys(key[:3] for key in groups):
-        of_gamma = {
-            key[3]: runs for key, runs in groups.items() if key[:3] == (temperature, kind, drafter)
-        }
-        best = max(of_gamma, key=lambda gamma: median(run["speedup"] for run in of_gamma[gamma]))
-        runs = of_gamma[best]
-        speedup = median(run["speedup"] for run in runs)
-        promised = [predicted(run, costs) for run in runs] if costs else []
-        known = [one for one in promised if one is not None]
-        alphas = [run["alpha"] for run in runs if run["alpha"] is not None]
-        cells.append(
-            (
-                f"{temperature:g}",
-                kind,
-                drafter,
-                str(best),
-                Toned(f"{speedup:.2f}", "good" if speedup > 1.0 else "bad"),
-                f"{median(known):.2f}" if known else "-",
-                f"{median(alphas):.2f}" if alphas else "-",
-                f"{median(run['block_efficiency'] for run in runs):.2f}",
-            )
-        )
-    columns = ("T", "kind", "drafter", "gamma", "speedup", "predicted", "alpha", "tau")
-    return Sheet(
-        "Speed over plain decoding, at the best draft length",
-        columns,
-        tuple(cells),
-        ("tau: tokens per target forward, the bonus included.", origin(result)),
-        text_columns=(1, 2),
+    columns = ("n", *(name for row in result.rows for name in (f"v(n), {row['key']}", "95 %")))
+    return (
+        Sheet(
+            "The cost of verifying n tokens, in one-token forwards",
+            columns,
+            rows,
+            (*notes, origin(result)),
+            (),
+        ),
     )
 
 
-def batch_sheet(result: Result) -> Sheet:
-    """Experiment 5."""
-    rows = []
-    for row in result.rows:
-        for drafter in dict.fromkeys(run["drafter"] for run in row["runs"]):
-            runs = [run for run in row["runs"] if run["drafter"] == drafter]
-            best = max(runs, key=lambda run: run["speedup"])
-            rows.append(
-                (
-                    str(row["size"]),
-                    drafter,
-                    f"{row['plain_tokens_per_second']:.0f}",
-                    str(best["gamma"]),
-                    Toned(f"{best['speedup']:.2f}", "good" if best["speedup"] > 1.0 else "bad"),
-                    f"{best['block_efficiency']:.2f}",
-                    f"{row['v'][str(best['gamma'] + 1)]:.2f}",
+def sweep_sheets(result: Result) -> tuple[Sheet, ...]:
+    """Experiment 3: the best speedup of each drafter on each kind, and theory beside it."""
+    temperatures = list(dict.fromkeys(group.temperature for group in groups_of(result)))
+    return (
+        *(_speedups(result, temperature) for temperature in temperatures),
+        *(_by_length(result, temperature) for temperature in temperatures),
+        *(
+            _predictions(result, temperature, drafter)
+            for drafter in PLAIN_LAW
+            if drafter in result.settings["drafters"]
+            for temperature in temperatures
+        ),
+        _own_time(result),
+    )
+
+
+def _own_time(result: Result) -> Sheet:
+    row = result.of(key=OWN_TIME)[0]
+    rows = tuple(
+        (
+            mode,
+            f"{found['round_ms']:.1f}",
+            f"{found['outside_ms']:.2f}",
+            f"{found['outside_ms'] / found['round_ms']:.1%}",
+        )
+        for mode, found in row["modes"].items()
+    )
+    columns = ("sampling", "ms per round", "ms outside the forwards", "share")
+    note = (
+        f"A round: {row['gamma']} drafting steps and one verifying forward; outside them: the loop, "
+        "the verdicts, the sampling. Top-p sorts the vocabulary for every row of p and of q."
+    )
+    return Sheet("Our own time", columns, rows, (note, origin(result)))
+
+
+def _speedups(result: Result, temperature: float) -> Sheet:
+    groups = [group for group in groups_of(result) if group.temperature == temperature]
+    drafters = tuple(dict.fromkeys(group.drafter for group in groups))
+    kinds = tuple(dict.fromkeys(group.kind for group in groups))
+    rows = tuple(
+        (
+            drafter,
+            *(
+                _best_cell(
+                    [group for group in groups if (group.drafter, group.kind) == (drafter, kind)]
                 )
+                for kind in kinds
+            ),
+        )
+        for drafter in drafters
+    )
+    return Sheet(
+        f"Speed over plain decoding at temperature {temperature:g} (and the draft length)",
+        ("drafter", *kinds),
+        rows,
+        (f"Medians over prompts. {BEST}", origin(result)),
+    )
+
+
+def _best_cell(groups: list[Group]) -> Cell:
+    if not groups:
+        return "-"
+    best = max(groups, key=lambda group: group.speedup.value)
+    return _toned(best.speedup, f"{best.speedup.value:.2f} ({best.gamma})")
+
+
+def _by_length(result: Result, temperature: float) -> Sheet:
+    """All prompts together, for every draft length."""
+    groups = [group for group in groups_of(result) if group.temperature == temperature]
+    drafters = tuple(dict.fromkeys(group.drafter for group in groups))
+    lengths = tuple(sorted({group.gamma for group in groups}))
+
+    def cell(drafter: str, gamma: int) -> Cell:
+        found = [group for group in groups if (group.drafter, group.gamma) == (drafter, gamma)]
+        return _toned(Group.pooled(found).speedup) if found else "-"
+
+    rows = tuple((drafter, *(cell(drafter, gamma) for gamma in lengths)) for drafter in drafters)
+    return Sheet(
+        f"Speed over the draft length at temperature {temperature:g}, all kinds together",
+        ("drafter", *map(str, lengths)),
+        rows,
+        ("Medians over all prompts, 95 % bootstrap intervals over prompts.", origin(result)),
+    )
+
+
+def _predictions(result: Result, temperature: float, drafter: str) -> Sheet:
+    """Where theory and measurement part, at the drafter's best length over all kinds."""
+    gamma = best_length(result, temperature, drafter)
+    rows: list[tuple[Cell, ...]] = []
+    misses: list[float] = []
+    for group in groups_of(result):
+        known = group.predictions
+        if (group.temperature, group.drafter, group.gamma) != (
+            temperature,
+            drafter,
+            gamma,
+        ) or not known:
+            continue
+        misses.append(median(one.miss for one in known))
+        rows.append(
+            (
+                group.kind,
+                f"{mean(group.alphas):.2f}",
+                f"{median(one.speedup for one in known):.2f}",
+                f"{median(one.speedup_measured for one in known):.2f}",
+                f"{100 * (misses[-1] - 1):+.0f} %",
+                *(_beside(known, part) for part in ("tokens", "draft", "verify")),
+                f"{100 * median(group.rest_shares):.1f} %",
             )
-    columns = ("rows", "drafter", "plain tokens/s", "gamma", "speedup", "tau", "v(gamma + 1)")
-    return Sheet("Batches", columns, tuple(rows), (origin(result),), text_columns=(1,))
+        )
+    notes = [
+        "tokens, draft, verify: of a round, measured / predicted, times in plain steps; rest: our share of "
+        "the time outside proposing and verifying. Medians over prompts."
+    ]
+    if misses:
+        miss = f"{100 * (mean(misses) - 1):+.0f} %"
+        notes.insert(0, f"Measured {miss} from predicted, on average over kinds.")
+    columns = ("kind", "alpha", "predicted", "measured", "miss", "tokens", "draft", "verify", "rest")
+    title = f"Theory beside measurement: {drafter}, gamma {gamma}, temperature {temperature:g}"
+    return Sheet(title, columns, tuple(rows), (*notes, origin(result)))
 
 
-def compare_sheet(result: Result) -> Sheet:
+def _beside(known: list[Prediction], part: str) -> str:
+    """Measured / predicted, of one part of a round."""
+    measured = median(getattr(one, f"{part}_measured") for one in known)
+    return f"{measured:.2f} / {median(getattr(one, part) for one in known):.2f}"
+
+
+def slower_sheets(result: Result) -> tuple[Sheet, ...]:
+    """Experiment 4."""
+    rows = tuple(
+        (
+            row["key"],
+            str(row["gamma"]),
+            f"{row['alpha']:.2f}",
+            f"{row['c']:.2f}",
+            f"{row['v']:.2f}",
+            f"{row['predicted']:.2f}",
+            _toned(Ratio(row["speedup"], row["speedup_low"], row["speedup_high"])),
+            row["because"],
+        )
+        for row in result.rows
+    )
+    columns = (
+        "case",
+        "what",
+        "gamma",
+        "alpha",
+        "c",
+        "v",
+        "predicted",
+        "measured",
+        "the number that says so",
+    )
+    note = (
+        "alpha from other prompts, c and v timed apart, all before the run: the prediction was made "
+        "without seeing what it predicts."
+    )
+    what = "; ".join(f"{row['key']}: {row['what']}" for row in result.rows)
+    return (Sheet("When it is slower", columns, rows, (f"{what}.", note, origin(result)), (0, 7)),)
+
+
+def batch_sheets(result: Result) -> tuple[Sheet, ...]:
+    """Experiment 5."""
+    rows = tuple(
+        (
+            str(row["size"]),
+            f"{row['plain_tokens_per_second']:.0f}",
+            str(run["gamma"]),
+            _toned(Ratio(run["speedup"], run["speedup_low"], run["speedup_high"])),
+            f"{run['tokens_per_round']:.2f}",
+            f"{row['v'][str(run['gamma'] + 1)]:.2f}",
+        )
+        for row in result.rows
+        for run in row["runs"]
+    )
+    columns = ("rows", "plain tokens/s", "gamma", "speedup", "tokens per round", "v(gamma + 1)")
+    note = f"Drafter: {result.settings['drafter']}. v: of a forward over the whole batch."
+    return (Sheet("Batches", columns, rows, (note, origin(result)), ()),)
+
+
+def adaptive_sheets(result: Result) -> tuple[Sheet, ...]:
+    """Experiment 6."""
+    rows: list[tuple[Cell, ...]] = []
+    for temperature, kind in _temperatures_and_kinds(result):
+        found = result.of(temperature=temperature, prompt_kind=kind)
+        plain = [row["seconds_per_token"]["plain"] for row in found]
+        others = [name for name in found[0]["seconds_per_token"] if name != "plain"]
+        ratios = [
+            paired_ratio(plain, [row["seconds_per_token"][name] for row in found]) for name in others
+        ]
+        off = mean(row["off"] for row in found)
+        rows.append((f"{temperature:g}", kind, *map(_toned, ratios), f"{off:.0%}"))
+    names = tuple(name for name in result.rows[0]["seconds_per_token"] if name != "plain")
+    columns = ("T", "kind", *names, "off")
+    notes = (
+        "Speed over plain decoding, medians over prompts. off: rounds in which the adaptive drafter in "
+        "the last column drafted nothing.",
+        origin(result),
+    )
+    return (Sheet("Adaptive draft length", columns, tuple(rows), notes, (0, 1)),)
+
+
+def compare_sheets(result: Result) -> tuple[Sheet, ...]:
     """Experiment 7: each at its best draft length, over our plain decoding and over each other."""
-    rows = []
-    for temperature, kind in dict.fromkeys((r["temperature"], r["prompt_kind"]) for r in result.rows):
+    rows: list[tuple[Cell, ...]] = []
+    for temperature, kind in _temperatures_and_kinds(result):
         found = [
-            row["seconds_per_token"]
-            for row in result.rows
-            if (row["temperature"], row["prompt_kind"]) == (temperature, kind)
+            row["seconds_per_token"] for row in result.of(temperature=temperature, prompt_kind=kind)
         ]
         for way in ("plain", "draft model", "n-gram"):
-            ours, theirs = _best(found, f"ours, {way}"), _best(found, f"theirs, {way}")
+            ours, theirs = shortest_way(found, f"ours, {way}"), shortest_way(found, f"theirs, {way}")
             if not ours or not theirs:
                 continue
             plain = [seconds["ours, plain"] for seconds in found]
-            ratio = paired_ratio([s[theirs] for s in found], [s[ours] for s in found])
             rows.append(
                 (
                     f"{temperature:g}",
                     kind,
                     way,
-                    _gained(plain, [s[ours] for s in found]),
-                    _gained(plain, [s[theirs] for s in found]),
-                    ours.rpartition(", ")[2] if way != "plain" else "",
-                    theirs.rpartition(", ")[2] if way != "plain" else "",
-                    Toned(f"{ratio.value:.2f}", "good" if ratio.value >= 1.0 else "bad"),
+                    _length_of(ours, paired_ratio(plain, [s[ours] for s in found])),
+                    _length_of(theirs, paired_ratio(plain, [s[theirs] for s in found])),
+                    _toned(paired_ratio([s[theirs] for s in found], [s[ours] for s in found])),
                 )
             )
-    columns = ("T", "kind", "drafts", "ours", "theirs", "our length", "their length", "ours / theirs")
-    return Sheet(
-        "Beside transformers' generate: speed over our plain decoding",
-        columns,
-        tuple(rows),
-        ("Whole calls, the prompt's forward included.", origin(result)),
-        text_columns=(1, 2),
+    columns = ("T", "kind", "drafts", "ours", "theirs", "ours over theirs")
+    return (
+        Sheet(
+            "Beside transformers' generate: speed over our plain decoding (and the draft length)",
+            columns,
+            tuple(rows),
+            ("Whole calls, the prompt's forward included.", BEST, origin(result)),
+            text_columns=(0, 1, 2),
+        ),
     )
 
 
-def _gained(plain: list[float], other: list[float]) -> str:
-    return f"{paired_ratio(plain, other).value:.2f}"
+def _temperatures_and_kinds(result: Result) -> Iterable[tuple[float, str]]:
+    return sorted(
+        dict.fromkeys((row["temperature"], row["prompt_kind"]) for row in result.rows),
+        key=lambda pair: pair[0],
+    )
 
 
-def _best(found: list[dict[str, float]], start: str) -> str | None:
-    """The contender whose name starts so, with the lowest median time; None if there is none."""
-    names = [name for name in found[0] if name.startswith(start)]
-    return min(names, key=lambda name: median(s[name] for s in found), default=None)
+def _length_of(name: str, ratio: Ratio) -> str:
+    parts = name.split(", ")
+    return f"{ratio.value:.2f} ({parts[2]})" if len(parts) > 2 else f"{ratio.value:.2f}"
 
 
-SHEETS: dict[str, Callable[[Result], Sheet]] = {
-    "decode": decode_sheet,
-    "verify": verify_sheet,
-    "sweep": sweep_sheet,
-    "batch": batch_sheet,
-    "compare": compare_sheet,
+def _toned(ratio: Ratio, text: str | None = None) -> Toned:
+    """Green if the whole interval is above 1, red if it is below, neither if it holds 1."""
+    tone = "good" if ratio.low > 1.0 else "bad" if ratio.high < 1.0 else "plain"
+    return Toned(text or str(ratio), tone)  # type: ignore[arg-type]
+
+
+SHEETS: dict[str, Callable[[Result], tuple[Sheet, ...]]] = {
+    "decode": decode_sheets,
+    "verify": verify_sheets,
+    "sweep": sweep_sheets,
+    "slower": slower_sheets,
+    "batch": batch_sheets,
+    "adaptive": adaptive_sheets,
+    "compare": compare_sheets,
 }

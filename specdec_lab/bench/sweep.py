@@ -13,24 +13,33 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
+from specdec_lab.adaptive import Costs
+from specdec_lab.bench.own_time import own_time
 from specdec_lab.bench.prompts import SIX_KINDS
 from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.runs import Decode, decode_in_turns, described
-from specdec_lab.bench.setup import Setup, context_of
-from specdec_lab.bench.timing import take_turns
+from specdec_lab.bench.setup import Setup, ancestors_of, context_of
+from specdec_lab.benchmark import take_turns
 from specdec_lab.drafters import CorruptedDrafter, Drafter, LayerSkipDrafter, ModelDrafter, NGramDrafter
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.pretrained import Pair
+from specdec_lab.records import Generation
 from specdec_lab.sampling import Sampling
-from specdec_lab.theory import expected_tokens_per_round
 
 EXPERIMENT = "sweep"
 GAMMAS = (1, 2, 4, 8)
 TEMPERATURES = (0.0, 1.0)
 NOISES = (0.2, 0.5)
 CONTEXT = 128
+COPIED = (17, 25)
+"""What the forward behind a draft that copies a text reads."""
+MAIN = ("n-gram", "draft model")
+HOPELESS = ("layer-skip", "the target itself", "draft model, 50% noise")
+"""Too slow or too weak to gain anything: measured greedily only, on the first prompt of each kind."""
 COSTS = "costs"
 """The key of the row with c and v(n); the others are prompts."""
+OWN_TIME = "own time"
+"""The key of the row with the time outside the forwards."""
 
 
 @dataclass(frozen=True)
@@ -50,35 +59,43 @@ class Task:
 def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     """Measure it, or what is missing of it."""
     pair = setup.pair(dtype)
-    of_each, budget, turns = (1, 24, 1) if setup.quick else (3, 32, 2)
-    gammas = (2, 4) if setup.quick else GAMMAS
+    of_each, budget, turns = (1, 16, 1) if setup.quick else (3, 32, 2)
+    gammas, temperatures = ((2, 4), (0.0,)) if setup.quick else (GAMMAS, TEMPERATURES)
     drafters = drafters_of(pair)
+    if setup.quick:
+        drafters = {name: one for name, one in drafters.items() if name in MAIN}
     settings = {
         "dtype": dtype,
         "gammas": gammas,
         "drafters": list(drafters),
-        "temperatures": TEMPERATURES,
+        "greedily_on_the_first_prompts_only": [name for name in drafters if name in HOPELESS],
+        "temperatures": temperatures,
         "prompts_of_each_kind": of_each,
         "max_new_tokens": budget,
         "turns": turns,
     }
     ledger = setup.ledger(EXPERIMENT, settings, pair)
     if ledger.missing([COSTS]):
-        ledger.add(COSTS, costs(pair.target, drafters, gammas, 3 if setup.quick else 9))
-    tasks = {task.key: task for task in tasks_of(of_each)}
+        ledger.add(COSTS, costs(pair.target, drafters, gammas, 3 if setup.quick else 15))
+    if ledger.missing([OWN_TIME]):
+        ledger.add(OWN_TIME, own_time(pair, 2, budget, turns=1 if setup.quick else 6))
+    tasks = {task.key: task for task in tasks_of(of_each, temperatures)}
     todo = ledger.missing(tasks)
     for key in tqdm(todo, desc=EXPERIMENT, unit="prompt", disable=not setup.progress):
-        ledger.add(key, one_prompt(pair, tasks[key], drafters, gammas, budget, turns))
+        task = tasks[key]
+        everything = task.number == 0 and task.temperature == 0.0
+        mine = {name: one for name, one in drafters.items() if everything or name not in HOPELESS}
+        ledger.add(key, one_prompt(pair, task, mine, gammas, budget, turns))
     return ledger.result
 
 
-def tasks_of(of_each: int) -> list[Task]:
+def tasks_of(of_each: int, temperatures: tuple[float, ...] = TEMPERATURES) -> list[Task]:
     """The prompts in an order in which an interrupted run has seen all kinds."""
     return [
         Task(kind, number, prompts[number], temperature)
         for number in range(of_each)
         for kind, prompts in SIX_KINDS.items()
-        for temperature in TEMPERATURES
+        for temperature in temperatures
     ]
 
 
@@ -88,14 +105,21 @@ def drafters_of(pair: Pair) -> dict[str, Drafter]:
     drafters: dict[str, Drafter] = {"n-gram": NGramDrafter(target.vocab_size)}
     if pair.draft is not None:
         drafters["draft model"] = ModelDrafter(pair.draft)
+        for age, model in list(ancestors_of(pair).items())[:1]:
+            drafters[f"draft model, {age} of its training"] = ModelDrafter(model)
         for noise in NOISES:
-            drafters[f"draft model, noise {noise:g}"] = CorruptedDrafter(
+            drafters[f"draft model, {noise:.0%} noise"] = CorruptedDrafter(
                 ModelDrafter(pair.draft), noise
             )
     depth = target.model.config.get_text_config(decoder=True).num_hidden_layers
     drafters["layer-skip"] = LayerSkipDrafter(target, depth * 2 // 3)
     drafters["the target itself"] = ModelDrafter(HFCausalLM(target.model, target.vocab_size))
     return drafters
+
+
+def lengths_for(drafter: Drafter, gammas: tuple[int, ...]) -> tuple[int, ...]:
+    """The draft lengths to try: a copied text is worth a longer one, up to the drafter's default."""
+    return (*gammas, drafter.default_gamma) if isinstance(drafter, NGramDrafter) else gammas
 
 
 def one_prompt(
@@ -119,13 +143,13 @@ def one_prompt(
 
     contenders = {"plain": with_drafter(None, None)}
     for name, drafter in drafters.items():
-        for gamma in gammas:
+        for gamma in lengths_for(drafter, gammas):
             contenders[f"{name}, {gamma}"] = with_drafter(drafter, gamma)
     made = decode_in_turns(contenders, turns)
     plain = described(made["plain"])
     runs = []
-    for name in drafters:
-        for gamma in gammas:
+    for name, drafter in drafters.items():
+        for gamma in lengths_for(drafter, gammas):
             row = described(made[f"{name}, {gamma}"])
             row["speedup"] = plain["seconds_per_token"] / row["seconds_per_token"]
             runs.append({"drafter": name, "gamma": gamma, **row})
@@ -134,8 +158,30 @@ def one_prompt(
         "prompt": task.prompt,
         "temperature": task.temperature,
         "plain": plain,
+        "look_up_limit": look_up_limit(made["plain"][0]),
         "runs": runs,
     }
+
+
+def look_up_limit(plain: Generation) -> float:
+    """Tokens per round that no look-up could exceed on this output, however well it chose its source.
+
+    In each round, the longest piece of the output that stands anywhere in the text before it.
+    """
+    text, end = plain.prompt_tokens + plain.tokens, len(plain.prompt_tokens) + len(plain.tokens)
+    place, rounds = len(plain.prompt_tokens) + 1, 0
+    while place < end:
+        rounds += 1
+        place += 1 + max(_agreeing(text, source, place) for source in range(place))
+    return (len(plain.tokens) - 1) / rounds if rounds else 1.0
+
+
+def _agreeing(text: list[int], source: int, place: int) -> int:
+    """How many tokens from ``source`` on are the same as those from ``place`` on; one less than all."""
+    count = 0
+    while place + count + 1 < len(text) and text[source + count] == text[place + count]:
+        count += 1
+    return count
 
 
 def costs(
@@ -145,7 +191,7 @@ def costs(
     models = {
         name: drafter.model for name, drafter in drafters.items() if isinstance(drafter, ModelDrafter)
     }
-    lengths = sorted({1, *(gamma + 1 for gamma in gammas)})
+    lengths = sorted({1, *(gamma + 1 for gamma in gammas), *COPIED})
     context = context_of(CONTEXT, target.vocab_size)
     for model in (target, *models.values()):
         model.reset()
@@ -174,14 +220,13 @@ def costs(
     }
 
 
-def predicted(run: Row, costs: Row) -> float | None:
-    """The speedup that theory promises from this run's alpha and from c and v measured apart.
+def costs_of(drafter: str, costs: Row) -> Costs | None:
+    """What a drafter costs, from the row of ``costs``; None where it was not timed.
 
-    Leviathan et al. 2023, theorem 3.8, with the cost of verifying in it. None for a drafter without a
-    step of its own to time.
+    Looking n-grams up takes no forward, so c is 0. A corrupted drafter drafts anew behind each token
+    that it spoils, so a step of its model says little about it.
     """
-    drafter, gamma = run["drafter"], run["gamma"]
-    if drafter not in costs["c"] or run["alpha"] is None:
-        return None
-    cost = gamma * costs["c"][drafter] + costs["v"][str(gamma + 1)]
-    return expected_tokens_per_round(run["alpha"], gamma) / float(cost)
+    v = {int(n): value for n, value in costs["v"].items()}
+    if drafter == "n-gram":
+        return Costs(0.0, v)
+    return Costs(costs["c"][drafter], v) if drafter in costs["c"] else None

@@ -10,7 +10,7 @@ from tqdm.auto import tqdm
 
 from specdec_lab.bench.results import Result
 from specdec_lab.bench.setup import Setup, context_of, dtypes_of
-from specdec_lab.bench.timing import paired_ratio, take_turns
+from specdec_lab.benchmark import paired_ratio, take_turns
 from specdec_lab.language_model import HFCausalLM
 
 EXPERIMENT = "verify"

@@ -44,7 +44,7 @@ def roofline(machine: Machine, points: Sequence[tuple[str, float, float | None]]
     axes.plot(
         [lowest, machine.ridge, highest],
         [lowest * machine.bandwidth / 1e9, machine.peak_flops / 1e9, machine.peak_flops / 1e9],
-        color="black",
+        color=plt.rcParams["text.color"],
         label="roof: what this machine reached",
     )
     axes.axvline(machine.ridge, color=GREY, linestyle=":", linewidth=1)

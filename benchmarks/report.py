@@ -1,0 +1,275 @@
+"""``benchmarks/RESULTS.md`` and its pictures, from the results in ``benchmarks/results/speed``.
+
+    python -m benchmarks.report
+
+No number in that page is typed: all come from the JSON files that ``specdec-lab bench`` wrote.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from specdec_lab.bench.groups import Group, best_length, groups_of, shortest_way
+from specdec_lab.bench.results import Result
+from specdec_lab.bench.sheets import SHEETS, origin
+from specdec_lab.bench.sweep import OWN_TIME
+from specdec_lab.benchmark import Ratio, paired_ratio
+from specdec_lab.files import replacing
+from specdec_lab.plots.speed import FIGURES, decode_roofline
+from specdec_lab.roofline import ModelShape
+from specdec_lab.sheet import Sheet
+from training.evaluate import best_gamma
+
+HERE = Path(__file__).parent
+SPEED = HERE / "results" / "speed"
+PICTURES = HERE / "pictures"
+TEMPLATE = HERE / "results_template.md"
+PAGE = HERE / "RESULTS.md"
+CARD = HERE.parent / "training" / "results" / "embedded.json"
+OPEN_ENDED = ("conversation", "questions", "mathematics")
+COPYING = ("summarising", "retrieval")
+SHAPE = ModelShape(30, 576, 1536, 9, 3, 64, 49152)
+"""SmolLM2-135M's."""
+DARK: dict[str, Any] = {
+    "text.color": "#e6edf3",
+    "axes.labelcolor": "#e6edf3",
+    "axes.edgecolor": "#8d96a0",
+    "xtick.color": "#c9d1d9",
+    "ytick.color": "#c9d1d9",
+}
+LIGHT: dict[str, Any] = {}
+
+
+def results() -> dict[str, Result]:
+    """All experiments that there are results of."""
+    return {file.stem: Result.load(file) for file in sorted(SPEED.glob("*.json"))}
+
+
+def page(found: dict[str, Result]) -> str:
+    """The template with its places filled."""
+    places = {name: _tables(name, result) for name, result in found.items()}
+    places["claims"] = claims(found).markdown()
+    places["origin"] = origin(found["sweep"])
+    text = TEMPLATE.read_text(encoding="utf-8")
+    for name, content in places.items():
+        text = text.replace("{{" + name + "}}", content)
+    for name in pictures(found):
+        text = text.replace("{{picture " + name + "}}", picture(name))
+    return text
+
+
+def picture(name: str, folder: str = "pictures") -> str:
+    """A picture that follows the reader's light or dark page."""
+    return (
+        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{folder}/{name}-dark.svg">'
+        f'<img alt="{name}" src="{folder}/{name}-light.svg"></picture>'
+    )
+
+
+def _tables(name: str, result: Result) -> str:
+    return "\n\n".join(sheet.markdown() for sheet in SHEETS[name](result))
+
+
+def pictures(found: dict[str, Result]) -> dict[str, Callable[[], Figure]]:
+    """The name of each picture, and what draws it."""
+    drawn: dict[str, Callable[[], Figure]] = {
+        name: lambda draw=draw, result=found[experiment]: draw(result)  # type: ignore[misc]
+        for experiment, figures in FIGURES.items()
+        if experiment in found
+        for name, draw in figures.items()
+    }
+    for dtype in [row["key"] for row in found["decode"].rows]:
+        drawn[f"roofline-{dtype}"] = lambda dtype=dtype: decode_roofline(  # type: ignore[misc]
+            found["decode"], SHAPE, dtype, found.get("verify")
+        )
+    return drawn
+
+
+def draw(found: dict[str, Result]) -> None:
+    """Draw all pictures, for light pages and for dark ones."""
+    PICTURES.mkdir(exist_ok=True)
+    for name, figure in pictures(found).items():
+        for theme, colours in (("light", LIGHT), ("dark", DARK)):
+            with plt.rc_context(colours | {"svg.hashsalt": name}):  # else it changes with each run
+                figure().savefig(
+                    PICTURES / f"{name}-{theme}.svg",
+                    bbox_inches="tight",
+                    transparent=True,
+                    metadata={"Date": None},
+                )
+
+
+def claims(found: dict[str, Result]) -> Sheet:
+    """What was hoped for and what came out, each computed from the results."""
+    rows = [row for part in (_beside_others, _beside_the_card, _beside_theory, _own_time, _adaptive)
+            for row in part(found)]  # fmt: skip
+    return Sheet(
+        "Hoped for, and measured",
+        ("", "hoped for", "measured"),
+        tuple(rows),
+        ("Intervals: 95 %, bootstrap over prompts.",),
+        (0,),
+    )
+
+
+Claim = tuple[str, str, str]
+
+
+def _beside_others(found: dict[str, Result]) -> list[Claim]:
+    rows = []
+    for temperature in (0.0, 1.0):
+        ratio = _against(found["compare"], temperature, OPEN_ENDED, "draft model")
+        rows.append(
+            (
+                f"draft model over transformers' assisted generation, open-ended, T {temperature:g}",
+                "1.15",
+                str(ratio),
+            )
+        )
+    ratio = _against(found["compare"], 0.0, COPYING, "n-gram")
+    rows.append(
+        (
+            "n-gram over transformers' prompt look-up, summarising and retrieval, greedy",
+            "1.00",
+            str(ratio),
+        )
+    )
+    copied = [
+        group
+        for group in groups_of(found["sweep"])
+        if group.temperature == 0.0 and group.kind in COPYING and group.drafter == "n-gram"
+    ]
+    longest = max(group.gamma for group in copied)
+    for kind in COPYING:
+        group = next(one for one in copied if (one.kind, one.gamma) == (kind, longest))
+        limit = mean(
+            row["look_up_limit"] for row in found["sweep"].of(prompt_kind=kind, temperature=0.0)
+        )
+        rows.append(
+            (
+                f"n-gram over plain decoding, {kind}, greedy (no look-up could exceed "
+                f"{limit:.2f} tokens per round there)",
+                "2.00",
+                str(group.speedup),
+            )
+        )
+    return rows
+
+
+def _against(compare: Result, temperature: float, kinds: Sequence[str], way: str) -> Ratio:
+    """Ours over theirs, each at the draft length that is best for a kind, over the prompts of all."""
+    ours, theirs = list[float](), list[float]()
+    for kind in kinds:
+        times = [
+            row["seconds_per_token"] for row in compare.of(temperature=temperature, prompt_kind=kind)
+        ]
+        mine, other = shortest_way(times, f"ours, {way}"), shortest_way(times, f"theirs, {way}")
+        assert mine
+        assert other
+        ours += [one[mine] for one in times]
+        theirs += [one[other] for one in times]
+    return paired_ratio(theirs, ours)
+
+
+def _beside_the_card(found: dict[str, Result]) -> list[Claim]:
+    card = json.loads(CARD.read_text(encoding="utf-8"))["speed"]["rows"]
+    rows = []
+    for temperature in (0.0, 1.0):
+        _, promised = best_gamma([row for row in card if row["temperature"] == temperature])
+        groups = [
+            group
+            for group in groups_of(found["sweep"])
+            if (group.temperature, group.drafter) == (temperature, "draft model")
+            and group.kind in OPEN_ENDED
+        ]
+        pooled = [
+            Group.pooled([group for group in groups if group.gamma == gamma])
+            for gamma in dict.fromkeys(group.gamma for group in groups)
+        ]
+        best = max(pooled, key=lambda group: group.speedup.value)
+        rows.append(
+            (
+                f"draft model over plain decoding, open-ended, T {temperature:g}, gamma {best.gamma}",
+                f"{promised:.2f}, the card's",
+                str(best.speedup),
+            )
+        )
+    return rows
+
+
+def _beside_theory(found: dict[str, Result]) -> list[Claim]:
+    rows = []
+    for drafter in ("draft model", "n-gram"):
+        for temperature in (0.0, 1.0):
+            gamma = best_length(found["sweep"], temperature, drafter)
+            misses = [
+                median(one.miss for one in group.predictions)
+                for group in groups_of(found["sweep"])
+                if (group.temperature, group.drafter, group.gamma) == (temperature, drafter, gamma)
+                and group.predictions
+            ]
+            rows.append(
+                (
+                    f"{drafter}: measured over predicted speedup, mean over kinds, T {temperature:g}",
+                    "0.90 to 1.10",
+                    f"{mean(misses):.2f} ({min(misses):.2f} to {max(misses):.2f} from kind to kind)",
+                )
+            )
+    return rows
+
+
+def _own_time(found: dict[str, Result]) -> list[Claim]:
+    modes: dict[str, Any] = found["sweep"].of(key=OWN_TIME)[0]["modes"]
+    hoped = {name: "" if "top-p" in name else "below 3 %" for name in modes}
+    return [
+        (
+            f"time outside both models' forwards, {name}",
+            hoped[name],
+            f"{one['outside_ms'] / one['round_ms']:.1%} ({one['outside_ms']:.2f} ms of a round)",
+        )
+        for name, one in modes.items()
+    ]
+
+
+def _adaptive(found: dict[str, Result]) -> list[Claim]:
+    result = found["adaptive"]
+    rows = []
+    for name in [n for n in result.rows[0]["seconds_per_token"] if n.endswith("adaptive")]:
+        ratios = {
+            (row["temperature"], row["prompt_kind"]): _gained(result, row, name) for row in result.rows
+        }
+        worst = min(ratios, key=lambda key: ratios[key].value)
+        rows.append(
+            (
+                f"{name}: over plain decoding, on its worst kind ({worst[1]}, T {worst[0]:g})",
+                "0.97",
+                str(ratios[worst]),
+            )
+        )
+    return rows
+
+
+def _gained(result: Result, like: dict[str, Any], name: str) -> Ratio:
+    rows = result.of(temperature=like["temperature"], prompt_kind=like["prompt_kind"])
+    plain = [row["seconds_per_token"]["plain"] for row in rows]
+    return paired_ratio(plain, [row["seconds_per_token"][name] for row in rows])
+
+
+def main() -> None:
+    """Write the page and draw the pictures."""
+    found = results()
+    draw(found)
+    with replacing(PAGE) as part:
+        part.write_text(page(found), encoding="utf-8")
+    print(f"{PAGE}: written, with {len(pictures(found))} pictures in {PICTURES}")
+
+
+if __name__ == "__main__":
+    main()

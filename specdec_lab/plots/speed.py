@@ -1,0 +1,339 @@
+"""Pictures of the speed experiments' results: one or more for each of ``specdec_lab.bench``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import mean, median
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator, ScalarFormatter
+
+from specdec_lab.bench.groups import Group, groups_of, shortest_way
+from specdec_lab.bench.results import Result
+from specdec_lab.benchmark import Machine, Ratio, paired_ratio
+from specdec_lab.plots.costs import roofline
+from specdec_lab.plots.style import BLUE, GREEN, GREY, ORANGE, PINK, RED, finish
+from specdec_lab.roofline import ModelShape, forward_bytes, forward_flops
+
+SKY = "#56B4E9"
+COLOURS = (BLUE, ORANGE, GREEN, RED, PINK, SKY, GREY)
+MARKERS = "osD^vPX"
+DRAFTED = "draft model"
+
+
+def _where(result: Result) -> str:
+    made = result.provenance
+    dtype = result.settings.get("dtype")
+    models = f"{made['target']}{f' in {dtype}' if dtype else ''}"
+    return f"{models}, {made['threads']} threads of {made['hardware']}, {made['date'][:10]}"
+
+
+def _even(axes: Axes, label: str = "plain decoding") -> None:
+    axes.axhline(1.0, color=plt.rcParams["text.color"], linewidth=1)
+    axes.annotate(
+        label, (1.0, 1.0), xycoords=("axes fraction", "data"), xytext=(-2, 3),
+        textcoords="offset points", ha="right", fontsize=8, color=GREY,
+    )  # fmt: skip
+
+
+def _powers(axes: Axes, values: Sequence[int]) -> None:
+    """A logarithmic x axis that names exactly these values."""
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(values)
+    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def decode_roofline(result: Result, shape: ModelShape, dtype: str, verify: Result | None) -> Figure:
+    """The machine's roof, one decoding step below it, and forwards over more tokens on their way up.
+
+    Args:
+        result: of experiment 1.
+        shape: the target's sizes.
+        dtype: which of its rows.
+        verify: of experiment 2, for the forwards over several tokens.
+    """
+    row = result.of(key=dtype)[0]
+    step = next((one for one in row["steps"] if one["context"] == 128), row["steps"][0])
+    points: list[tuple[str, float, float | None]] = [
+        ("1 token: a decoding step", step["intensity"], step["flops_per_second"])
+    ]
+    size = 2 if dtype != "float32" else 4
+    for curve in verify.of(key=dtype) if verify else []:
+        context = verify.settings["context"] if verify else 0
+        for n in (4, 16, 64):
+            flops = forward_flops(shape, n, context)
+            intensity = flops / forward_bytes(shape, n, context, size)
+            points.append((f"{n} tokens", intensity, flops / curve["seconds"][str(n)]))
+    figure = roofline(Machine(row["peak_flops"], row["bandwidth"]), points)
+    figure.axes[0].set_title(f"One forward pass on this machine's roofline, {dtype}", fontsize=10)
+    return figure
+
+
+def verify_curve(result: Result) -> Figure:
+    """v(n) of every dtype, with its interval and its knee."""
+    figure, axes = plt.subplots(figsize=(7.0, 3.6))
+    for row, colour, marker in zip(result.rows, COLOURS, MARKERS, strict=False):
+        lengths = [int(n) for n in row["v"]]
+        curve = list(row["v"].values())
+        axes.plot(lengths, curve, marker=marker, color=colour, label=row["key"], markersize=5)
+        low, high = (list(row[name].values()) for name in ("v_low", "v_high"))
+        axes.fill_between(lengths, low, high, color=colour, alpha=0.2, linewidth=0)
+        if row["knee"]:
+            axes.annotate(
+                f"knee: {row['knee']}", (row["knee"], row["v"][str(row["knee"])]), xytext=(4, -14),
+                textcoords="offset points", fontsize=8, color=colour,
+            )  # fmt: skip
+    axes.plot([1, 8], [1, 8], color=GREY, linestyle=":", label="n forwards over one token each")
+    _powers(axes, [1, 2, 4, 8, 16, 32, 64])
+    axes.set_ylim(0, max(max(row["v_high"].values()) for row in result.rows) * 1.1)
+    axes.set_xlabel("n, tokens verified in one forward")
+    axes.set_ylabel("v(n), in one-token forwards")
+    axes.legend(frameon=False, fontsize=9)
+    return finish(figure, "measured", f"{_where(result)}; shaded: 95 %")
+
+
+def speedup_by_length(result: Result, temperature: float = 0.0) -> Figure:
+    """Speedup over the draft length for every drafter, with what theory promises."""
+    groups = [group for group in groups_of(result) if group.temperature == temperature]
+    figure, axes = plt.subplots(figsize=(7.6, 4.4))
+    for place, drafter in enumerate(dict.fromkeys(group.drafter for group in groups)):
+        colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+        mine = [group for group in groups if group.drafter == drafter]
+        pooled = [
+            Group.pooled([group for group in mine if group.gamma == gamma])
+            for gamma in dict.fromkeys(group.gamma for group in mine)
+        ]
+        lengths = [group.gamma for group in pooled]
+        values = [group.speedup for group in pooled]
+        axes.errorbar(
+            lengths, [one.value for one in values],
+            [[one.value - one.low for one in values], [one.high - one.value for one in values]],
+            marker=marker, color=colour, label=drafter, markersize=5, linewidth=1.6, elinewidth=0.8,
+        )  # fmt: skip
+        promised = [[one.speedup for one in group.predictions] for group in pooled]
+        if all(promised):
+            axes.plot(lengths, list(map(median, promised)), color=colour, linestyle=":", linewidth=1.2)
+    axes.plot([], [], color=GREY, linestyle=":", label="theory, from alpha, c and v")
+    _even(axes)
+    _powers(axes, sorted({group.gamma for group in groups}))
+    axes.set_xlabel("gamma, the draft length")
+    axes.set_ylabel("speedup over plain decoding")
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    note = f"medians over prompts of six kinds, temperature {temperature:g}, 95 % intervals"
+    return finish(figure, "measured", f"{note}; {_where(result)}")
+
+
+def acceptance_by_position(result: Result, temperature: float = 0.0) -> Figure:
+    """How often a token is accepted, by its place in the draft, once all before it were."""
+    groups = [group for group in groups_of(result) if group.temperature == temperature]
+    figure, axes = plt.subplots(figsize=(7.0, 3.6))
+    for place, drafter in enumerate(dict.fromkeys(group.drafter for group in groups)):
+        longest = max(group.gamma for group in groups if group.drafter == drafter)
+        rows = [
+            run["judged_at"]
+            for group in groups
+            if (group.drafter, group.gamma) == (drafter, longest)
+            for _, run in group.runs
+        ]
+        rates = []
+        for position in range(8):
+            here = [row[position] for row in rows if len(row) > position]
+            judged, accepted = sum(one[0] for one in here), sum(one[1] for one in here)
+            if judged < 20:
+                break
+            rates.append(accepted / judged)
+        colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+        axes.plot(
+            range(1, len(rates) + 1), rates, marker=marker, color=colour, label=drafter, markersize=5
+        )
+    axes.set_ylim(0, 1.03)
+    axes.set_xlabel("place in the draft")
+    axes.set_ylabel("accepted of those judged there")
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    note = f"temperature {temperature:g}; places where at least 20 tokens were judged"
+    return finish(figure, "measured", f"{note}; {_where(result)}")
+
+
+def latency(result: Result, temperature: float = 0.0) -> Figure:
+    """How long a reader waits: between two updates of the text, and on average for a token."""
+    groups = [group for group in groups_of(result) if group.temperature == temperature]
+    wanted = (("draft model", 2), ("draft model", 8), ("n-gram", 8))
+    names = ["plain"] + [f"{name}, gamma {gamma}" for name, gamma in wanted]
+    found = [[plain for group in groups for plain, _ in group.runs]]
+    found += [
+        [run for group in groups if (group.drafter, group.gamma) == one for _, run in group.runs]
+        for one in wanted
+    ]
+    figure, axes = plt.subplots(figsize=(7.0, 2.9))
+    kept = [(name, rows) for name, rows in zip(names, found, strict=True) if rows]
+    for place, (_, rows) in enumerate(kept):
+        low, high = (1000 * median(row[name] for row in rows) for name in ("wait_p50", "wait_p95"))
+        axes.plot([low, high], [place, place], color=BLUE, linewidth=3, alpha=0.5)
+        axes.plot(
+            low, place, "o", color=BLUE, label="wait for the next update: p50" if not place else None
+        )
+        axes.plot(
+            high, place, "|", color=BLUE, markersize=14, mew=2, label="p95" if not place else None
+        )
+        each = 1000 * median(row["seconds_per_token"] for row in rows)
+        axes.plot(each, place, "D", color=ORANGE, label="time per token" if not place else None)
+    axes.set_yticks(range(len(kept)), [name for name, _ in kept])
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.set_xlabel("ms")
+    axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+    return finish(
+        figure, "measured", f"medians over prompts, temperature {temperature:g}; {_where(result)}"
+    )
+
+
+def batch_falloff(result: Result) -> Figure:
+    """The speedup over the batch's size, and what the costs of its forwards leave of it."""
+    figure, axes = plt.subplots(figsize=(7.0, 3.6))
+    sizes = [row["size"] for row in result.rows]
+    for place, gamma in enumerate(result.settings["gammas"]):
+        runs = [next(run for run in row["runs"] if run["gamma"] == gamma) for row in result.rows]
+        colour = COLOURS[place]
+        axes.plot(
+            sizes,
+            [run["speedup"] for run in runs],
+            marker=MARKERS[place],
+            color=colour,
+            label=f"gamma {gamma}",
+        )
+        left = [
+            run["tokens_per_round"] / (gamma * row["c"] + row["v"][str(gamma + 1)])
+            for run, row in zip(runs, result.rows, strict=True)
+        ]
+        axes.plot(sizes, left, color=colour, linestyle=":", linewidth=1.2)
+    axes.plot(
+        [],
+        [],
+        color=GREY,
+        linestyle=":",
+        label="tokens per round / (gamma c + v), from the batch's c and v",
+    )
+    _even(axes)
+    _powers(axes, sizes)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("sequences decoded together")
+    axes.set_ylabel("speedup over plain decoding")
+    axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4)
+    return finish(figure, "measured", f"drafter: {result.settings['drafter']}; {_where(result)}")
+
+
+def beside_transformers(result: Result, temperature: float = 0.0) -> Figure:
+    """Each at its best draft length, by kind of prompt."""
+    rows = result.of(temperature=temperature)
+    kinds = list(dict.fromkeys(row["prompt_kind"] for row in rows))
+    ways = [way for way in (DRAFTED, "n-gram") if any(f"ours, {way}" in n for n in _names(rows))]
+    figure, grid = plt.subplots(1, len(ways), figsize=(7.8, 3.6), sharey=True, squeeze=False)
+    for axes, way in zip(grid[0], ways, strict=True):
+        for shift, who, colour in ((-0.19, "ours", BLUE), (0.19, "theirs", ORANGE)):
+            ratios = [_over_plain(rows, kind, f"{who}, {way}") for kind in kinds]
+            label = "this library" if who == "ours" else "transformers"
+            places = [place + shift for place in range(len(kinds))]
+            axes.bar(places, [r.value for r in ratios], 0.36, color=colour, label=label)
+            whiskers = [[r.value - r.low for r in ratios], [r.high - r.value for r in ratios]]
+            axes.errorbar(
+                places, [r.value for r in ratios], whiskers, fmt="none", ecolor=GREY, elinewidth=1
+            )
+        axes.axhline(1.0, color=plt.rcParams["text.color"], linewidth=1)
+        axes.set_xticks(range(len(kinds)), kinds, rotation=35, ha="right", fontsize=8)
+        axes.set_title(way if way == DRAFTED else "n-gram (prompt look-up)", fontsize=10)
+    grid[0][0].set_ylabel("speedup over our plain decoding")
+    grid[0][-1].legend(frameon=False, fontsize=8)
+    note = f"whole calls, each at its best draft length, temperature {temperature:g}, 95 % intervals"
+    return finish(figure, "measured", f"{note}; {_where(result)}")
+
+
+def _names(rows: Sequence[dict[str, Any]]) -> list[str]:
+    return list(rows[0]["seconds_per_token"]) if rows else []
+
+
+def _over_plain(rows: Sequence[dict[str, Any]], kind: str, start: str) -> Ratio:
+    found = [row["seconds_per_token"] for row in rows if row["prompt_kind"] == kind]
+    best = shortest_way(found, start)
+    assert best is not None
+    return paired_ratio([one["ours, plain"] for one in found], [one[best] for one in found])
+
+
+def adaptive_lengths(result: Result) -> Figure:
+    """Fixed and adaptive draft lengths, by kind of prompt: who loses where it does not pay?"""
+    rows = result.rows
+    labels = list(dict.fromkeys((row["temperature"], row["prompt_kind"]) for row in rows))
+    labels.sort(key=lambda label: label[0])
+    names = [name for name in rows[0]["seconds_per_token"] if name.startswith(DRAFTED)]
+    names = names or [name for name in rows[0]["seconds_per_token"] if name != "plain"]
+    figure, axes = plt.subplots(figsize=(7.6, 3.6))
+    for place, name in enumerate(names):
+        for x, (temperature, kind) in enumerate(labels):
+            found = result.of(temperature=temperature, prompt_kind=kind)
+            ratio = paired_ratio(
+                [row["seconds_per_token"]["plain"] for row in found],
+                [row["seconds_per_token"][name] for row in found],
+            )
+            at = x + 0.22 * (place - (len(names) - 1) / 2)
+            axes.plot([at, at], [ratio.low, ratio.high], color=COLOURS[place], linewidth=1)
+            axes.plot(
+                at, ratio.value, MARKERS[place], color=COLOURS[place], markersize=5,
+                label=name if x == 0 else None,
+            )  # fmt: skip
+    _even(axes)
+    axes.set_xticks(
+        range(len(labels)),
+        [f"{kind}, T {t:g}" for t, kind in labels],
+        rotation=40,
+        ha="right",
+        fontsize=8,
+    )
+    axes.set_ylabel("speedup over plain decoding")
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
+    return finish(figure, "measured", f"medians over prompts, 95 % intervals; {_where(result)}")
+
+
+def predictions(result: Result) -> Figure:
+    """Every prompt's speedup beside what theory promised for it."""
+    figure, axes = plt.subplots(figsize=(5.2, 4.6))
+    groups = groups_of(result)
+    top = 1.0
+    for place, drafter in enumerate(dict.fromkeys(group.drafter for group in groups)):
+        known = [one for group in groups if group.drafter == drafter for one in group.predictions]
+        if not known:
+            continue
+        axes.plot(
+            [one.speedup for one in known], [one.speedup_measured for one in known],
+            MARKERS[place % len(MARKERS)], color=COLOURS[place % len(COLOURS)], markersize=3, alpha=0.5,
+            label=drafter,
+        )  # fmt: skip
+        top = max(top, *(max(one.speedup, one.speedup_measured) for one in known))
+    axes.plot([0, top], [0, top], color=plt.rcParams["text.color"], linewidth=1)
+    axes.set_xlabel("predicted from alpha, c and v")
+    axes.set_ylabel("measured")
+    axes.legend(frameon=False, fontsize=8)
+    miss = mean(one.miss for group in groups for one in group.predictions)
+    return finish(
+        figure, "measured", f"measured over predicted: {miss:.2f} on average; {_where(result)}"
+    )
+
+
+Draw = Callable[[Result], Figure]
+FIGURES: dict[str, dict[str, Draw]] = {
+    "verify": {"v": verify_curve},
+    "sweep": {
+        "speedup": speedup_by_length,
+        "predictions": predictions,
+        "acceptance": acceptance_by_position,
+        "latency": latency,
+    },
+    "batch": {"batch": batch_falloff},
+    "adaptive": {"adaptive": adaptive_lengths},
+    "compare": {"transformers": beside_transformers},
+}
+"""Experiment -> the names of its pictures, and who draws them; the roofline needs two results."""
