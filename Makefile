@@ -12,7 +12,7 @@ DEV := $(VENV)/.installed-dev
 # JupyterLab refuses to run as root unless told that this is meant (in a container, it is).
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab grade demo audit test test-quick lint bench capture build release grade-class mutants clean
+.PHONY: help lab grade demo audit bench test test-quick lint results capture build release grade-class mutants clean
 .DEFAULT_GOAL := help
 
 help:
@@ -20,10 +20,11 @@ help:
 	@echo "make grade    your points so far, with the reason for each that is missing"
 	@echo "make demo     decode a prompt in the terminal, with and without speculation"
 	@echo "make audit    prove it exact, and see the rogues condemned (10 seconds)"
+	@echo "make bench    what speculation gains and loses on this computer (3 minutes)"
 	@echo "make test     all tests, on small models and on the real one"
 	@echo "make clean    remove what the others made here (not your notebooks, not the weights)"
 	@echo "For instructors (docs/instructor.md): make release, make grade-class"
-	@echo "For those who change the code: make test-quick, lint, bench, capture, build, mutants"
+	@echo "For those who change the code: make test-quick, lint, results, capture, build, mutants"
 
 $(VENV)/bin/python:
 	@echo "==> Making a virtual environment in $(VENV) (10 seconds)"
@@ -82,12 +83,21 @@ lint: $(DEV)
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 
-bench: $(DEV)
+bench: $(COURSE)
 	@$(BIN)/specdec-lab models fetch
-	@echo "==> Measuring overhead against transformers (about 20 minutes; leave the machine alone)"
+	@echo "==> Measuring where speculation wins and loses here (3 minutes; leave the machine alone)"
+	@$(BIN)/specdec-lab bench --quick
+
+results: $(DEV)
+	@$(BIN)/specdec-lab models fetch
+	@echo "==> Measuring what is not in benchmarks/results/full yet (all: two hours; leave the machine alone)"
+	@$(BIN)/specdec-lab bench --out benchmarks/results
+	@echo "==> Measuring overhead against transformers (about 20 minutes)"
 	@$(BIN)/python -m benchmarks.overhead
 	@echo "==> Measuring what an exhaustive audit costs (about 4 minutes)"
 	@$(BIN)/python -m benchmarks.audit
+	@echo "==> Writing benchmarks/RESULTS.md and its pictures"
+	@$(BIN)/python -m benchmarks.report
 
 capture: $(COURSE)
 	@$(BIN)/specdec-lab models fetch

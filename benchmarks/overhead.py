@@ -32,7 +32,7 @@ from tqdm.auto import tqdm
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from benchmarks.prompts import PROMPTS
-from specdec_lab.bench.own_time import ForwardClock, timed_forwards
+from specdec_lab.bench.own_time import CallClock, timed_calls
 from specdec_lab.benchmark import random_large_target
 from specdec_lab.decoding import generate
 from specdec_lab.drafters import ModelDrafter, NGramDrafter
@@ -143,7 +143,7 @@ def prompt_lookup(
 def loop_overhead(repeats: int) -> list[dict[str, Any]]:
     """Milliseconds per round outside the models' forward passes."""
     target, draft = million_parameters(seed=0), million_parameters(seed=1)
-    with timed_forwards(target) as target_clock, timed_forwards(draft) as draft_clock:
+    with timed_calls(target, "forward") as target_clock, timed_calls(draft, "forward") as draft_clock:
         return _loop_overhead(repeats, target, draft, target_clock, draft_clock)
 
 
@@ -151,8 +151,8 @@ def _loop_overhead(
     repeats: int,
     target: PreTrainedModel,
     draft: PreTrainedModel,
-    target_clock: ForwardClock,
-    draft_clock: ForwardClock,
+    target_clock: CallClock,
+    draft_clock: CallClock,
 ) -> list[dict[str, Any]]:
     def milliseconds_per_round(contender: Contender) -> float:
         for clock in (target_clock, draft_clock):

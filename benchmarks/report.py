@@ -1,4 +1,4 @@
-"""``benchmarks/RESULTS.md`` and its pictures, from the results in ``benchmarks/results/speed``.
+"""``benchmarks/RESULTS.md`` and its pictures, from the results in ``benchmarks/results/full``.
 
     python -m benchmarks.report
 
@@ -28,7 +28,7 @@ from specdec_lab.sheet import Sheet
 from training.evaluate import best_gamma
 
 HERE = Path(__file__).parent
-SPEED = HERE / "results" / "speed"
+SPEED = HERE / "results" / "full"
 PICTURES = HERE / "pictures"
 TEMPLATE = HERE / "results_template.md"
 PAGE = HERE / "RESULTS.md"
@@ -37,14 +37,14 @@ OPEN_ENDED = ("conversation", "questions", "mathematics")
 COPYING = ("summarising", "retrieval")
 SHAPE = ModelShape(30, 576, 1536, 9, 3, 64, 49152)
 """SmolLM2-135M's."""
-DARK: dict[str, Any] = {
+DARK: Any = {
     "text.color": "#e6edf3",
     "axes.labelcolor": "#e6edf3",
     "axes.edgecolor": "#8d96a0",
     "xtick.color": "#c9d1d9",
     "ytick.color": "#c9d1d9",
 }
-LIGHT: dict[str, Any] = {}
+LIGHT: Any = {}
 
 
 def results() -> dict[str, Result]:
@@ -97,7 +97,8 @@ def draw(found: dict[str, Result]) -> None:
     PICTURES.mkdir(exist_ok=True)
     for name, figure in pictures(found).items():
         for theme, colours in (("light", LIGHT), ("dark", DARK)):
-            with plt.rc_context(colours | {"svg.hashsalt": name}):  # else it changes with each run
+            plt.rcParams["svg.hashsalt"] = name  # without it, the file would change with each run
+            with plt.rc_context(colours):
                 figure().savefig(
                     PICTURES / f"{name}-{theme}.svg",
                     bbox_inches="tight",

@@ -33,6 +33,8 @@ _HOME = {
     ],
     "verification": ["verify_by_sampling", "verify_greedily"],
     "decoding": ["autoregressive", "generate", "speculative"],
+    "batch": ["generate_batch", "speculative_batch"],
+    "adaptive": ["AdaptiveGamma", "Costs", "measure_costs"],
     "pretrained": ["Pair", "load_pair"],
     "audit": [
         "audit_decoder",

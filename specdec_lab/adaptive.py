@@ -55,7 +55,7 @@ def measure_costs(
     In turns, and the draft step as in drafting. Both models are reset. A drafter without a model of its
     own is taken to cost nothing.
     """
-    lengths = [n for n in (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32) if n <= longest + 1]
+    lengths = [n for n in (1, 2, 3, 4, 5, 6, 9, 12, 17, 25, 33) if n <= longest + 1]
     tokens = [(1000 + 7 * place) % target.vocab_size for place in range(context)]
     models = [target, *([drafter.model] if isinstance(drafter, ModelDrafter) else [])]
     for model in models:

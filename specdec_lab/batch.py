@@ -238,6 +238,7 @@ class _Together(_Drafting):
         self, model: HFCausalLM, drafter: ModelDrafter, count: int, sampling: Sampling
     ) -> None:
         self._batch = BatchedLM(model, count)
+        self._drafter = drafter
         self._sampling = drafter.sampling_for(sampling)
         self.default_gamma = drafter.default_gamma
 
@@ -262,12 +263,15 @@ class _Together(_Drafting):
             ]
             logits = self._batch.extend(unread, rows=[1] * len(unread))
             for i, (row, text) in enumerate(zip(logits, texts, strict=True)):
-                if step < lengths[i]:
+                if step >= lengths[i]:
+                    continue
+                if self._sampling.greedy:
+                    text.append(self._sampling.argmax(text, row[0]))
+                else:
                     q_rows[i].append(self._sampling.distribution(text, row[0]))
                     text.append(choosers[i].sample(q_rows[i][-1]))
-        return [
-            Draft(
-                text[len(prefix) :], torch.stack(q) if q else torch.zeros(0, self._batch.lm.vocab_size)
-            )
-            for text, prefix, q in zip(texts, prefixes, q_rows, strict=True)
-        ]
+        drafts = []
+        for text, prefix, q in zip(texts, prefixes, q_rows, strict=True):
+            tokens = text[len(prefix) :]
+            drafts.append(Draft(tokens, torch.stack(q)) if q else self._drafter.certain_draft(tokens))
+        return drafts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -67,7 +68,11 @@ def run_bench(options: argparse.Namespace) -> int:
     for name in EXPERIMENTS if options.what == "all" else (options.what,):
         module = import_module(f"specdec_lab.bench.{name}")
         more = {} if options.dtype is None else {"dtype": options.dtype}
-        result = module.run(setup, **more)
+        try:
+            result = module.run(setup, **more)
+        except KeyboardInterrupt:
+            print(f"specdec-lab: interrupted; what is done is kept in {out}", file=sys.stderr)
+            return 130
         results[name] = asdict(result)
         if not options.json:
             for sheet in SHEETS[name](result):

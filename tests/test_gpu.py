@@ -4,6 +4,8 @@ import pytest
 import torch
 from helpers import near_twin, tiny_lm
 
+from benchmarks import gpu
+from specdec_lab.batch import generate_batch
 from specdec_lab.benchmark import (
     measure_machine,
     median_seconds,
@@ -13,7 +15,9 @@ from specdec_lab.benchmark import (
 from specdec_lab.decoding import generate
 from specdec_lab.drafters import LayerSkipDrafter, ModelDrafter, NGramDrafter
 from specdec_lab.language_model import HFCausalLM
+from specdec_lab.pretrained import Pair, load_pair
 from specdec_lab.sampling import Sampling
+from specdec_lab.weights import find_weights, problems
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 
@@ -71,3 +75,35 @@ def test_the_course_measures_a_gpu_by_its_memory():
     )
     assert min(cost.values()) > 0
     assert target.length == 200
+
+
+def test_a_batch_on_a_gpu_decodes_what_each_row_decodes_alone():
+    target = on_gpu(tiny_lm())
+    prompts = [[1, 2, 3], [4, 5], [6, 7, 8, 9]]
+    drafter = ModelDrafter(on_gpu(near_twin("llama")))
+    options = {"max_new_tokens": 20, "end_ids": []}
+    together = generate_batch(target, prompts, drafter=drafter, gamma=3, **options)
+    assert [one.tokens for one in together] == [
+        generate(target, prompt, **options).tokens for prompt in prompts
+    ]
+
+
+def test_the_costs_of_a_small_random_pair_on_a_gpu(tmp_path, monkeypatch):
+    monkeypatch.setattr(gpu, "SIZES", (1, 2))
+    monkeypatch.setattr(gpu, "CONTEXTS", (64, 256))
+    device, small = torch.device("cuda"), {"num_hidden_layers": 2, "vocab_size": 5000}
+    pair = Pair(
+        gpu.random_model("1.5B", device, **small), gpu.random_model("0.5B", device, **small), None
+    )
+    results = gpu.measure(pair, tmp_path, quick=True, progress=False)
+    assert 0.0 <= results["decode"].rows[0]["share_of_launching"] <= 1.0
+    assert gpu.costs_sheet(results["costs"]).rows
+
+
+@pytest.mark.skipif(bool(problems(find_weights("embedded"))), reason="needs the embedded weights")
+def test_the_embedded_pair_is_exact_on_a_gpu():
+    pair = load_pair("embedded", dtype="float32", device="cuda", progress=False)
+    prompt = "Why is the sky blue?"
+    options = {"chat": True, "max_new_tokens": 32}
+    truth = pair.generate(prompt, drafter=None, **options)
+    assert pair.generate(prompt, gamma=3, **options).tokens == truth.tokens

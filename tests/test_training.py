@@ -5,6 +5,7 @@ import torch
 from helpers import tiny_model
 
 from benchmarks.held_out import HELD_OUT
+from specdec_lab.bench.prompts import SIX_KINDS
 from specdec_lab.decoding import generate
 from specdec_lab.language_model import HFCausalLM
 from training import batched, teacher, texts
@@ -137,3 +138,18 @@ def test_the_training_text_is_whole_and_hardly_touches_the_held_out_prompts(pair
             prompt = decode(one.tokens[: one.reply_start])
             assert number in gone or not any(opening in prompt for opening in openings)
     assert forbidden < 0.01 * total
+
+
+@pytest.mark.slow
+def test_the_prompts_that_speed_is_measured_on_were_not_trained_on(pair):
+    """Five words may be shared by accident (a request's usual ones); a prompt's beginning may not."""
+    runs = set().union(*(word_runs(text) for kind in SIX_KINDS.values() for text in kind))
+    openings = [text[:60] for kind in SIX_KINDS.values() for text in kind]
+    sharing = total = 0
+    for shard in texts.shards_there():
+        for one in load_shard(shard):
+            prompt = pair.tokenizer.decode(one.tokens[: one.reply_start])
+            total += 1
+            sharing += bool(word_runs(prompt) & runs)
+            assert not any(opening in prompt for opening in openings)
+    assert sharing < 0.01 * total

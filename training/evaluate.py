@@ -25,6 +25,7 @@ from tqdm.auto import tqdm
 
 from benchmarks.held_out import HELD_OUT, KINDS
 from benchmarks.prompts import Prompt
+from specdec_lab.bench.runs import seconds_per_token
 from specdec_lab.benchmark import median_seconds
 from specdec_lab.draft_model import EMBEDDED_DRAFTS, stored_drafts
 from specdec_lab.files import replacing
@@ -143,15 +144,6 @@ def _time_one(pair: Pair, prompt: Prompt, temperature: float) -> Row:
         "block_efficiency": {str(gamma): made[gamma][0].metrics.block_efficiency for gamma in GAMMAS},
         "judged": _judged(made[max(GAMMAS)][0]),
     }
-
-
-def seconds_per_token(made: Generation) -> float:
-    """Of a run behind its first round, which reads the prompt; of all of it if there is no other.
-
-    Runs of different lengths are compared, and each would spread the prompt over its own tokens.
-    """
-    rounds = made.rounds[1:] or made.rounds
-    return sum(one.seconds.total for one in rounds) / sum(len(one.tokens) for one in rounds)
 
 
 def _judged(made: Generation) -> list[list[int]]:

@@ -10,8 +10,8 @@ from tqdm.auto import tqdm
 from specdec_lab.adaptive import AdaptiveGamma, measure_costs
 from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.runs import Decode, decode_in_turns, seconds_per_token, steady
-from specdec_lab.bench.setup import Setup
-from specdec_lab.bench.sweep import TEMPERATURES, Task, tasks_of
+from specdec_lab.bench.setup import Setup, prompt_ids
+from specdec_lab.bench.sweep import Task, described_tasks, tasks_for
 from specdec_lab.decoding import Gamma
 from specdec_lab.drafters import Drafter, ModelDrafter, NGramDrafter
 from specdec_lab.pretrained import Pair
@@ -29,20 +29,19 @@ Way = tuple[Drafter | None, Gamma | None]
 def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     """Measure it, or what is missing of it."""
     pair = setup.pair(dtype)
-    of_each, budget, turns = (1, 16, 1) if setup.quick else (3, 32, 2)
+    tasks = tasks_for(setup)
+    budget, turns = (16, 1) if setup.quick else (32, 2)
     ways = ways_of(pair)
     settings = {
         "dtype": dtype,
         "ways": list(ways),
         "unsure": UNSURE,
         "longest": LONGEST,
-        "prompts_of_each_kind": of_each,
+        **described_tasks(tasks),
         "max_new_tokens": budget,
         "turns": turns,
     }
     ledger = setup.ledger(EXPERIMENT, settings, pair)
-    temperatures = (0.0,) if setup.quick else TEMPERATURES
-    tasks = {task.key: task for task in tasks_of(of_each, temperatures)}
     for key in tqdm(ledger.missing(tasks), desc=EXPERIMENT, unit="prompt", disable=not setup.progress):
         ledger.add(key, one_prompt(pair, tasks[key], ways, budget, turns))
     return ledger.result
@@ -71,14 +70,13 @@ def ways_of(pair: Pair) -> dict[str, Way]:
 
 def one_prompt(pair: Pair, task: Task, ways: dict[str, Way], budget: int, turns: int) -> Row:
     """Decode it in every way, in turns."""
-    options: dict[str, Any] = {"chat": True, "max_new_tokens": budget, "seed": 1}
+    prompt = prompt_ids(pair, task.prompt)
+    options: dict[str, Any] = {"max_new_tokens": budget, "seed": 1}
 
     def decode(way: Way) -> Decode:
         drafter, gamma = way
         sampling = Sampling(task.temperature)
-        return lambda: pair.generate(
-            task.prompt, drafter=drafter, gamma=gamma, sampling=sampling, **options
-        )
+        return lambda: pair.generate(prompt, drafter=drafter, gamma=gamma, sampling=sampling, **options)
 
     made = decode_in_turns({name: decode(way) for name, way in ways.items()}, turns, between=3)
     last = steady(made[list(ways)[-1]][0])

@@ -7,7 +7,8 @@ cost of verifying is measured for each size, because it is what the speedup fall
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from statistics import median
+from statistics import mean, median
+from typing import Any
 
 from tqdm.auto import tqdm
 
@@ -17,18 +18,20 @@ from specdec_lab.batched_model import BatchedLM
 from specdec_lab.bench.prompts import CONVERSATION, MATHEMATICS, QUESTIONS, TRANSLATION
 from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.runs import steady
-from specdec_lab.bench.setup import Setup, context_of
+from specdec_lab.bench.setup import Setup, context_of, prompt_ids
 from specdec_lab.benchmark import paired_ratio, take_turns
+from specdec_lab.decoding import generate
 from specdec_lab.drafters import Drafter, ModelDrafter, NGramDrafter
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.pretrained import Pair
-from specdec_lab.records import Generation
-from specdec_lab.text import encode
+from specdec_lab.records import Generation, Round
 
 EXPERIMENT = "batch"
 SIZES = (1, 2, 4, 8, 16, 32)
 GAMMAS = (1, 2, 4)
 CONTEXT = 128
+EQUALITY = "equality in float32"
+"""The key of the row that says whether a batch makes what each sequence makes alone."""
 
 
 def run(setup: Setup, dtype: str = "bfloat16") -> Result:
@@ -58,7 +61,31 @@ def run(setup: Setup, dtype: str = "bfloat16") -> Result:
         prompts = short_prompts(pair, size)
         row = one_size(pair.target, drafter, prompts, gammas, budget, turns)
         ledger.add(key, {"size": size, **row})
+    if ledger.missing([EQUALITY]):
+        ledger.add(EQUALITY, equality(setup.pair("float32"), min(8, max(sizes)), budget))
     return ledger.result
+
+
+def equality(pair: Pair, size: int, budget: int) -> Row:
+    """Is each sequence of a speculative batch the one that greedy decoding makes of it alone?
+
+    A forward over a batch adds up in another order than one over a single row. Where that decides
+    between two tokens, the gap between their logits says how near a tie it was.
+    """
+    prompts = short_prompts(pair, size)
+    drafter = NGramDrafter(pair.target.vocab_size) if pair.draft is None else ModelDrafter(pair.draft)
+    options: dict[str, Any] = {"max_new_tokens": budget, "end_ids": []}
+    together = generate_batch(pair.target, prompts, drafter=drafter, gamma=2, **options)
+    near_ties = []
+    for number, (prompt, made) in enumerate(zip(prompts, together, strict=True)):
+        alone = generate(pair.target, prompt, **options).tokens
+        places = (i for i in range(budget) if alone[i] != made.tokens[i])
+        place = next(places, None)
+        if place is not None:
+            logits = pair.target.uncached_logits(prompt + alone[:place], 1)[0]
+            gap = float((logits[alone[place]] - logits[made.tokens[place]]).abs())
+            near_ties.append({"prompt": number, "place": place, "gap": gap})
+    return {"sequences": size, "tokens": budget, "near_ties": near_ties}
 
 
 def one_size(
@@ -89,7 +116,7 @@ def one_size(
     runs = []
     for gamma in gammas:
         ratio = paired_ratio(seconds[None], seconds[gamma])
-        rounds = [one for sequence in made[gamma][0] for one in steady(sequence)]
+        rounds = [one for sequence in full_rounds(made[gamma][0]) for one in sequence]
         runs.append(
             {
                 "gamma": gamma,
@@ -98,32 +125,49 @@ def one_size(
                 "speedup_low": ratio.low,
                 "speedup_high": ratio.high,
                 "tokens_per_round": sum(len(one.tokens) for one in rounds) / len(rounds),
+                **split_of(made[gamma]),
             }
         )
     return {
         "plain_tokens_per_second": 1.0 / median(seconds[None]),
+        "plain": split_of(made[None]),
         "runs": runs,
         "c": costs.c,
         "v": {str(n): value for n, value in costs.v.items()},
     }
 
 
-def batch_seconds_per_token(made: Sequence[Generation]) -> float:
-    """Seconds for one token of any sequence, behind the round that reads the prompts.
+def full_rounds(made: Sequence[Generation]) -> list[list[Round]]:
+    """For each sequence its rounds while all were there, behind the one that reads the prompts.
 
-    The seconds in a round are those of the whole batch, so the sequence that took the most rounds has
-    seen them all.
+    Sequences that accept more are done earlier. What the others do afterwards is a smaller batch's work; a
+    server would have put new sequences beside them.
     """
-    longest = max(map(steady, made), key=len)
-    tokens = sum(len(one.tokens) for sequence in made for one in steady(sequence))
-    return sum(one.seconds.total for one in longest) / tokens
+    count = min(len(steady(sequence)) for sequence in made)
+    return [steady(sequence)[:count] for sequence in made]
+
+
+def batch_seconds_per_token(made: Sequence[Generation]) -> float:
+    """Seconds for one token of any sequence, while all are there; a round's seconds are the batch's."""
+    rounds = full_rounds(made)
+    tokens = sum(len(one.tokens) for sequence in rounds for one in sequence)
+    return sum(one.seconds.total for one in rounds[0]) / tokens
+
+
+def split_of(runs: Sequence[Sequence[Generation]]) -> Row:
+    """Seconds of a whole batch's round in drafting, verifying and the rest: means."""
+    rounds = [one.seconds for made in runs for one in full_rounds(made)[0]]
+    return {
+        f"{part}_seconds": mean(getattr(one, part) for one in rounds)
+        for part in ("draft", "verify", "rest")
+    }
 
 
 def short_prompts(pair: Pair, size: int) -> list[list[int]]:
     """Short prompts of several kinds in turn, from the beginning again when there are no more."""
     columns = zip(CONVERSATION, QUESTIONS, MATHEMATICS, TRANSLATION, strict=True)
     texts = [text for column in columns for text in column]
-    return [encode(pair.tokenizer, texts[i % len(texts)], chat=True) for i in range(size)]
+    return [prompt_ids(pair, texts[i % len(texts)]) for i in range(size)]
 
 
 def batch_costs(

@@ -18,13 +18,12 @@ from transformers import PreTrainedModel
 from transformers.utils import logging
 
 from specdec_lab.bench.results import Result, Row
-from specdec_lab.bench.setup import Setup
-from specdec_lab.bench.sweep import TEMPERATURES, Task, tasks_of
+from specdec_lab.bench.setup import Setup, prompt_ids
+from specdec_lab.bench.sweep import Task, described_tasks, tasks_for
 from specdec_lab.benchmark import take_turns
 from specdec_lab.drafters import Drafter, ModelDrafter, NGramDrafter
 from specdec_lab.pretrained import Pair
 from specdec_lab.sampling import Sampling
-from specdec_lab.text import encode
 
 EXPERIMENT = "compare"
 GAMMAS = (1, 2, 4)
@@ -46,18 +45,17 @@ class Lengths:
 def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     """Measure it, or what is missing of it."""
     pair = setup.pair(dtype)
-    of_each, budget, turns = (1, 16, 1) if setup.quick else (3, 32, 2)
+    tasks = tasks_for(setup)
+    budget, turns = (16, 1) if setup.quick else (32, 2)
     lengths = Lengths((2,), (10,)) if setup.quick else Lengths()
     settings = {
         "dtype": dtype,
         **asdict(lengths),
-        "prompts_of_each_kind": of_each,
+        **described_tasks(tasks),
         "max_new_tokens": budget,
         "turns": turns,
     }
     ledger = setup.ledger(EXPERIMENT, settings, pair)
-    temperatures = (0.0,) if setup.quick else TEMPERATURES
-    tasks = {task.key: task for task in tasks_of(of_each, temperatures)}
     todo = ledger.missing(tasks)
     if todo:  # what happens only once is paid for here
         one_prompt(pair, tasks[todo[0]], lengths, budget=8, turns=1)
@@ -116,9 +114,10 @@ def contenders(pair: Pair, task: Task, lengths: Lengths, budget: int) -> dict[st
 def _ours(
     pair: Pair, task: Task, budget: int, drafter: Drafter | str | None, gamma: int | None
 ) -> Call:
-    options: dict[str, Any] = {"chat": True, "max_new_tokens": budget, "seed": 1}
-    options |= {"sampling": Sampling(task.temperature), "gamma": gamma}
-    return lambda: len(pair.generate(task.prompt, drafter=drafter, **options).tokens)
+    prompt = prompt_ids(pair, task.prompt)
+    options: dict[str, Any] = {"max_new_tokens": budget, "seed": 1, "gamma": gamma}
+    options |= {"sampling": Sampling(task.temperature)}
+    return lambda: len(pair.generate(prompt, drafter=drafter, **options).tokens)
 
 
 def _theirs(
@@ -130,7 +129,7 @@ def _theirs(
     **options: Any,
 ) -> Call:
     model = pair.target.model
-    ids = torch.tensor([encode(pair.tokenizer, task.prompt, chat=True)], device=model.device)
+    ids = torch.tensor([prompt_ids(pair, task.prompt)], device=model.device)
     options |= {"attention_mask": torch.ones_like(ids), "pad_token_id": 0, "max_new_tokens": budget}
     options |= {"do_sample": task.temperature > 0.0}
     if task.temperature > 0.0:

@@ -10,17 +10,18 @@ from collections.abc import Callable
 from statistics import median
 
 import torch
+from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 from tqdm.auto import tqdm
 
 from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.setup import Setup, context_of, dtypes_of
-from specdec_lab.benchmark import measure_machine, take_turns
+from specdec_lab.benchmark import measure_machine, median_seconds, take_turns
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.roofline import ModelShape, attainable_flops, forward_bytes, forward_flops
 
 EXPERIMENT = "decode"
-PRODUCTS = ("aten::mm", "aten::addmm", "aten::linear", "aten::_weight_int8pack_mm", "mkldnn::_linear")
+PRODUCTS = ("aten::mm", "aten::addmm", "aten::_weight_int8pack_mm")
 """What torch's profiler calls the products with weight matrices; attention's are called otherwise."""
 
 
@@ -32,11 +33,11 @@ def run(setup: Setup) -> Result:
     first = setup.pair(dtypes_of(device)[0])
     settings = {"contexts": contexts, "turns": turns, "dtypes": dtypes_of(device)}
     ledger = setup.ledger(EXPERIMENT, settings, first)
-    todo = ledger.missing(dtypes_of(device))
-    for dtype in tqdm(todo, desc=EXPERIMENT, unit="dtype", disable=not setup.progress):
+    for dtype in ledger.missing(dtypes_of(device)):
         target = setup.pair(dtype).target
         machine = measure_machine(target.device, target.dtype)
-        steps = _steps(target, contexts, turns)
+        bar = tqdm(contexts, f"{EXPERIMENT}, {dtype}", unit="context", disable=not setup.progress)
+        steps = [_step(target, context, turns) for context in bar]
         for step in steps:
             roof = attainable_flops(step["intensity"], machine.peak_flops, machine.bandwidth)
             step["share_of_roof"] = step["flops_per_second"] / roof
@@ -46,42 +47,37 @@ def run(setup: Setup) -> Result:
                 "bandwidth": machine.bandwidth,
                 "peak_flops": machine.peak_flops,
                 "ridge": machine.ridge,
-                "share_in_weight_products": _share_in_products(target),
+                **_profiled(target),
                 "steps": steps,
             },
         )
     return ledger.result
 
 
-def _steps(target: HFCausalLM, contexts: tuple[int, ...], turns: int) -> list[Row]:
-    """Seconds of one step behind each context, with the cache and without."""
+def _step(target: HFCausalLM, context: int, turns: int) -> Row:
+    """Seconds of one step behind a context, with the cache and without."""
     shape, size = ModelShape.of(target.model.config), target.dtype.itemsize
-    rows = []
-    for context in contexts:
-        tokens = context_of(context, target.vocab_size)
-        target.reset()
-        target.extend(tokens, rows=1)
-        seconds = take_turns(
-            {"cached": _cached(target, context), "uncached": _uncached(target, tokens)},
-            turns,
-            synchronize=target.synchronize,
-        )
-        step = median(seconds["cached"])
-        flops, moved = forward_flops(shape, 1, context), forward_bytes(shape, 1, context, size)
-        rows.append(
-            {
-                "context": context,
-                "seconds": step,
-                "seconds_without_cache": median(seconds["uncached"]),
-                "bytes": moved,
-                "flops": flops,
-                "intensity": flops / moved,
-                "bytes_per_second": moved / step,
-                "flops_per_second": flops / step,
-            }
-        )
+    tokens = context_of(context, target.vocab_size)
     target.reset()
-    return rows
+    target.extend(tokens, rows=1)
+    seconds = take_turns(
+        {"cached": _cached(target, context), "uncached": _uncached(target, tokens)},
+        turns,
+        synchronize=target.synchronize,
+    )
+    target.reset()
+    step = median(seconds["cached"])
+    flops, moved = forward_flops(shape, 1, context), forward_bytes(shape, 1, context, size)
+    return {
+        "context": context,
+        "seconds": step,
+        "seconds_without_cache": median(seconds["uncached"]),
+        "bytes": moved,
+        "flops": flops,
+        "intensity": flops / moved,
+        "bytes_per_second": moved / step,
+        "flops_per_second": flops / step,
+    }
 
 
 def _cached(target: HFCausalLM, context: int) -> Callable[[], None]:
@@ -96,18 +92,30 @@ def _uncached(target: HFCausalLM, tokens: list[int]) -> Callable[[], object]:
     return lambda: target.uncached_logits([*tokens, 7], 1)
 
 
-def _share_in_products(target: HFCausalLM, steps: int = 5) -> float:
-    """The share of a cached step's time that goes into products with weight matrices."""
+def _profiled(target: HFCausalLM, steps: int = 5) -> Row:
+    """Where a cached step's time goes, by torch's profiler.
+
+    ``share_in_weight_products`` is of the time in kernels. ``share_of_launching``, on a GPU only, is
+    that of the wall clock in which it had nothing to do but wait to be told.
+    """
     on_gpu = target.device.type == "cuda"
     target.reset()
     target.extend(context_of(128, target.vocab_size), rows=1)
     step = _cached(target, 128)
-    step()
+    wall = median_seconds(step, steps, synchronize=target.synchronize)
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
     with profile(activities=activities) as seen:
         for _ in range(steps):
             step()
-    clock = "self_device_time_total" if on_gpu else "self_cpu_time_total"
-    times = {event.key: float(getattr(event, clock)) for event in seen.key_averages()}
+        target.synchronize()
     target.reset()
-    return sum(time for name, time in times.items() if name.startswith(PRODUCTS)) / sum(times.values())
+    events = seen.key_averages()
+    # On a GPU an operator's time is that of the kernels it launched, and those are listed too.
+    clock = "device_time_total" if on_gpu else "self_cpu_time_total"
+    products = sum(float(getattr(one, clock)) for one in events if one.key in PRODUCTS)
+    kernels = [one for one in events if not on_gpu or one.device_type is DeviceType.CUDA]
+    busy = sum(float(getattr(one, "self_" + clock.removeprefix("self_"))) for one in kernels)
+    return {
+        "share_in_weight_products": products / busy,
+        "share_of_launching": max(0.0, 1.0 - busy / steps / (1e6 * wall)) if on_gpu else None,
+    }

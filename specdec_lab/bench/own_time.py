@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 from typing import Any
 
-from transformers import PreTrainedModel
-
 from specdec_lab.bench.prompts import CONVERSATION
 from specdec_lab.bench.results import Row
+from specdec_lab.bench.setup import prompt_ids
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.pretrained import Pair
 from specdec_lab.sampling import Sampling
@@ -26,31 +25,46 @@ MODES = {
 
 
 @dataclass
-class ForwardClock:
-    """Seconds in a model's forward passes, and how many there were."""
+class CallClock:
+    """Seconds in some calls, and how many there were; a call within a call is part of it."""
 
     seconds: float = 0.0
     calls: int = 0
+    running: bool = False
 
 
 @contextmanager
-def timed_forwards(model: PreTrainedModel) -> Iterator[ForwardClock]:
-    """Time each forward pass of a model within the block; the device must not run behind."""
-    clock, inner = ForwardClock(), model.forward
+def timed_calls(owner: Any, *names: str) -> Iterator[CallClock]:
+    """Time these methods of one object within the block; its device must not run behind."""
+    clock = CallClock()
 
-    @functools.wraps(inner)
-    def timed(*args: Any, **kwargs: Any) -> Any:
-        started = perf_counter()
-        made = inner(*args, **kwargs)
-        clock.seconds += perf_counter() - started
-        clock.calls += 1
-        return made
+    def timed(inner: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(inner)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if clock.running:
+                return inner(*args, **kwargs)
+            clock.running, started = True, perf_counter()
+            try:
+                return inner(*args, **kwargs)
+            finally:
+                clock.seconds += perf_counter() - started
+                clock.calls += 1
+                clock.running = False
 
-    model.forward = timed
+        return call
+
+    for name in names:
+        setattr(owner, name, timed(getattr(owner, name)))
     try:
         yield clock
     finally:
-        del model.forward  # the class's own again
+        for name in names:
+            delattr(owner, name)  # the class's own again
+
+
+def timed_forwards(model: HFCausalLM) -> AbstractContextManager[CallClock]:
+    """Time a model's forward passes."""
+    return timed_calls(model, "_forward", "_forward_kept")
 
 
 def own_time(pair: Pair, gamma: int, budget: int, turns: int) -> Row:
@@ -70,12 +84,12 @@ def _own_time(pair: Pair, sampling: Sampling, gamma: int, budget: int, turns: in
     whole, outside = list[float](), list[float]()
     options: dict[str, Any] = {"max_new_tokens": budget, "seed": 1, "sampling": sampling}
     for prompt in CONVERSATION[:turns]:
-        clocks = [timed_forwards(one.model) for one in models]
-        with clocks[0] as target_clock, clocks[-1] as last_clock:
+        with ExitStack() as stack:
+            clocks = [stack.enter_context(timed_forwards(one)) for one in models]
             started = perf_counter()
-            made = pair.generate(prompt, drafter=drafter, gamma=gamma, chat=True, **options)
+            made = pair.generate(prompt_ids(pair, prompt), drafter=drafter, gamma=gamma, **options)
             seconds = perf_counter() - started
-        inside = target_clock.seconds + (last_clock.seconds if len(models) > 1 else 0.0)
+        inside = sum(clock.seconds for clock in clocks)
         whole.append(1000.0 * seconds / len(made.rounds))
         outside.append(1000.0 * (seconds - inside) / len(made.rounds))
     return {"round_ms": median(whole), "outside_ms": median(outside)}

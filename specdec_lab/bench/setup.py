@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from specdec_lab.drafters import Drafter
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.pretrained import Pair, embedded_draft
 from specdec_lab.provenance import provenance
+from specdec_lab.text import encode
 
 
 @dataclass
@@ -51,6 +52,12 @@ class Setup:
         whole = {"quick": self.quick} | settings
         made = Result(experiment, provenance(pair.target, drafter), whole)
         return Ledger(self.out / f"{experiment}.json", made)
+
+
+def prompt_ids(pair: Pair, prompt: str | Sequence[int]) -> list[int]:
+    """A prompt's token ids: text as a user's turn if the tokenizer knows of chats, ids as they are."""
+    chat = isinstance(prompt, str) and bool(pair.tokenizer.chat_template)
+    return encode(pair.tokenizer, prompt, chat)
 
 
 def ancestors_of(pair: Pair) -> dict[str, HFCausalLM]:

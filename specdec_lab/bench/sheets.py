@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from statistics import mean, median
 
+from specdec_lab.bench.batch import EQUALITY
 from specdec_lab.bench.groups import PLAIN_LAW, Group, best_length, groups_of, shortest_way
 from specdec_lab.bench.prediction import Prediction
 from specdec_lab.bench.results import Result
@@ -50,6 +51,11 @@ def decode_sheets(result: Result) -> tuple[Sheet, ...]:
         f"{row['peak_flops'] / 1e9:,.0f} GFLOP/s, so it is bound by memory below {row['ridge']:.0f} "
         f"FLOP/byte; {row['share_in_weight_products']:.0%} of a step's time went into products with "
         "weights."
+        + (
+            f" The GPU waited to be told what to do for {row['share_of_launching']:.0%} of it."
+            if row.get("share_of_launching") is not None
+            else ""
+        )
         for row in result.rows
     ]
     columns = ("dtype", "context", "ms", "ms without cache", "FLOP/byte", "GB/s", "of the roof")
@@ -202,7 +208,7 @@ def _predictions(result: Result, temperature: float, drafter: str) -> Sheet:
             )
         )
     notes = [
-        "tokens, draft, verify: of a round, measured / predicted, times in plain steps; rest: our share of "
+        "tokens, draft, verify: of a round, measured / predicted, times in plain steps; rest: share of "
         "the time outside proposing and verifying. Medians over prompts."
     ]
     if misses:
@@ -265,11 +271,26 @@ def batch_sheets(result: Result) -> tuple[Sheet, ...]:
             f"{row['v'][str(run['gamma'] + 1)]:.2f}",
         )
         for row in result.rows
-        for run in row["runs"]
+        for run in row.get("runs", ())
     )
     columns = ("rows", "plain tokens/s", "gamma", "speedup", "tokens per round", "v(gamma + 1)")
-    note = f"Drafter: {result.settings['drafter']}. v: of a forward over the whole batch."
-    return (Sheet("Batches", columns, rows, (note, origin(result)), ()),)
+    note = (
+        f"Drafter: {result.settings['drafter']}. While all sequences are there; v: of a forward over the "
+        "whole batch."
+    )
+    return (Sheet("Batches", columns, rows, (note, *_equality(result), origin(result)), ()),)
+
+
+def _equality(result: Result) -> list[str]:
+    notes = []
+    for row in result.of(key=EQUALITY):
+        ties, size = row["near_ties"], row["sequences"]
+        gaps = "".join(f"; one differs at a gap of {tie['gap']:.1g} between two logits" for tie in ties)
+        notes.append(
+            f"In float32, {size - len(ties)} of {size} sequences of a batch are token for token what "
+            f"each is alone ({row['tokens']} tokens, gamma 2){gaps}."
+        )
+    return notes
 
 
 def adaptive_sheets(result: Result) -> tuple[Sheet, ...]:

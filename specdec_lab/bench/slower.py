@@ -18,14 +18,13 @@ from specdec_lab.bench.batch import batch_costs, batch_seconds_per_token, short_
 from specdec_lab.bench.prompts import CONVERSATION, MATHEMATICS, PASSAGES, QUESTIONS
 from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.runs import decode_in_turns, judged_tokens, seconds_per_token
-from specdec_lab.bench.setup import Setup, ancestors_of
+from specdec_lab.bench.setup import Setup, ancestors_of, prompt_ids
 from specdec_lab.benchmark import paired_ratio
 from specdec_lab.decoding import generate
 from specdec_lab.drafters import Drafter, LayerSkipDrafter, ModelDrafter
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.pretrained import Pair
 from specdec_lab.records import Generation
-from specdec_lab.text import encode
 from specdec_lab.theory import expected_speedup
 
 EXPERIMENT = "slower"
@@ -75,7 +74,7 @@ def cases_of(pair: Pair) -> Iterator[Case]:
     """Those that this pair allows."""
 
     def chats(texts: Sequence[str]) -> Prompts:
-        return [encode(pair.tokenizer, text, chat=True) for text in texts]
+        return [prompt_ids(pair, text) for text in texts]
 
     target = pair.target
     calibration, prompts = chats(CONVERSATION[4:]), chats(CONVERSATION[:3])
@@ -107,7 +106,7 @@ def cases_of(pair: Pair) -> Iterator[Case]:
     ]
     yield Case(
         "a long context", f"behind {len(asked[0][0])} tokens", target, drafter, 4,
-        asked[1], asked[0], "v", context=len(asked[0][0]),
+        asked[1], asked[0], "alpha", context=len(asked[0][0]),
     )  # fmt: skip
 
 
@@ -126,11 +125,6 @@ def one_case(case: Case, budget: int, turns: int, most: int) -> Row:
     predicted = expected_speedup(alpha, case.gamma, costs.c, v)
     plain, drafted = timed(case, budget, turns)
     ratio = paired_ratio(plain, drafted)
-    says = {
-        "alpha": f"alpha = {alpha:.2f}",
-        "c": f"c = {costs.c:.2f}",
-        "v": f"v({case.gamma + 1}) = {v:.2f}",
-    }
     return {
         "what": case.what,
         "gamma": case.gamma,
@@ -141,7 +135,7 @@ def one_case(case: Case, budget: int, turns: int, most: int) -> Row:
         "speedup": ratio.value,
         "speedup_low": ratio.low,
         "speedup_high": ratio.high,
-        "because": says[case.because],
+        "because": case.because,
     }
 
 

@@ -18,7 +18,7 @@ from specdec_lab.bench.own_time import own_time
 from specdec_lab.bench.prompts import SIX_KINDS
 from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.runs import Decode, decode_in_turns, described
-from specdec_lab.bench.setup import Setup, ancestors_of, context_of
+from specdec_lab.bench.setup import Setup, ancestors_of, context_of, prompt_ids
 from specdec_lab.benchmark import take_turns
 from specdec_lab.drafters import CorruptedDrafter, Drafter, LayerSkipDrafter, ModelDrafter, NGramDrafter
 from specdec_lab.language_model import HFCausalLM
@@ -44,11 +44,11 @@ OWN_TIME = "own time"
 
 @dataclass(frozen=True)
 class Task:
-    """A prompt at a temperature."""
+    """A prompt, a user's chat turn or token ids, at a temperature."""
 
     kind: str
     number: int
-    prompt: str
+    prompt: str | list[int]
     temperature: float
 
     @property
@@ -59,8 +59,9 @@ class Task:
 def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     """Measure it, or what is missing of it."""
     pair = setup.pair(dtype)
-    of_each, budget, turns = (1, 16, 1) if setup.quick else (3, 32, 2)
-    gammas, temperatures = ((2, 4), (0.0,)) if setup.quick else (GAMMAS, TEMPERATURES)
+    tasks = tasks_for(setup)
+    budget, turns = (16, 1) if setup.quick else (32, 2)
+    gammas = (2, 4) if setup.quick else GAMMAS
     drafters = drafters_of(pair)
     if setup.quick:
         drafters = {name: one for name, one in drafters.items() if name in MAIN}
@@ -69,8 +70,7 @@ def run(setup: Setup, dtype: str = "bfloat16") -> Result:
         "gammas": gammas,
         "drafters": list(drafters),
         "greedily_on_the_first_prompts_only": [name for name in drafters if name in HOPELESS],
-        "temperatures": temperatures,
-        "prompts_of_each_kind": of_each,
+        **described_tasks(tasks),
         "max_new_tokens": budget,
         "turns": turns,
     }
@@ -79,7 +79,6 @@ def run(setup: Setup, dtype: str = "bfloat16") -> Result:
         ledger.add(COSTS, costs(pair.target, drafters, gammas, 3 if setup.quick else 15))
     if ledger.missing([OWN_TIME]):
         ledger.add(OWN_TIME, own_time(pair, 2, budget, turns=1 if setup.quick else 6))
-    tasks = {task.key: task for task in tasks_of(of_each, temperatures)}
     todo = ledger.missing(tasks)
     for key in tqdm(todo, desc=EXPERIMENT, unit="prompt", disable=not setup.progress):
         task = tasks[key]
@@ -89,14 +88,25 @@ def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     return ledger.result
 
 
-def tasks_of(of_each: int, temperatures: tuple[float, ...] = TEMPERATURES) -> list[Task]:
-    """The prompts in an order in which an interrupted run has seen all kinds."""
-    return [
-        Task(kind, number, prompts[number], temperature)
+def tasks_for(setup: Setup) -> dict[str, Task]:
+    """Three prompts of each kind; or, to be quick, one of every other kind, greedily."""
+    of_each = 1 if setup.quick else 3
+    temperatures = TEMPERATURES[:1] if setup.quick else TEMPERATURES
+    kinds = list(SIX_KINDS)[:: 2 if setup.quick else 1]
+    tasks = [
+        Task(kind, number, SIX_KINDS[kind][number], temperature)
         for number in range(of_each)
-        for kind, prompts in SIX_KINDS.items()
+        for kind in kinds
         for temperature in temperatures
     ]
+    return {task.key: task for task in tasks}
+
+
+def described_tasks(tasks: Mapping[str, Task]) -> dict[str, Any]:
+    """For the settings of a result."""
+    numbers = {task.number for task in tasks.values()}
+    temperatures = sorted({task.temperature for task in tasks.values()})
+    return {"temperatures": temperatures, "prompts_of_each_kind": len(numbers)}
 
 
 def drafters_of(pair: Pair) -> dict[str, Drafter]:
@@ -132,14 +142,15 @@ def one_prompt(
 ) -> Row:
     """Decode it in every way, in turns."""
     options: dict[str, Any] = {
-        "chat": True,
         "max_new_tokens": budget,
         "sampling": Sampling(task.temperature),
         "seed": 1,
     }
 
+    prompt = prompt_ids(pair, task.prompt)
+
     def with_drafter(drafter: Drafter | None, gamma: int | None) -> Decode:
-        return lambda: pair.generate(task.prompt, drafter=drafter, gamma=gamma, **options)
+        return lambda: pair.generate(prompt, drafter=drafter, gamma=gamma, **options)
 
     contenders = {"plain": with_drafter(None, None)}
     for name, drafter in drafters.items():

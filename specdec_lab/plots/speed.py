@@ -195,9 +195,10 @@ def latency(result: Result, temperature: float = 0.0) -> Figure:
 def batch_falloff(result: Result) -> Figure:
     """The speedup over the batch's size, and what the costs of its forwards leave of it."""
     figure, axes = plt.subplots(figsize=(7.0, 3.6))
-    sizes = [row["size"] for row in result.rows]
+    rows = [row for row in result.rows if "size" in row]
+    sizes = [row["size"] for row in rows]
     for place, gamma in enumerate(result.settings["gammas"]):
-        runs = [next(run for run in row["runs"] if run["gamma"] == gamma) for row in result.rows]
+        runs = [next(run for run in row["runs"] if run["gamma"] == gamma) for row in rows]
         colour = COLOURS[place]
         axes.plot(
             sizes,
@@ -208,7 +209,7 @@ def batch_falloff(result: Result) -> Figure:
         )
         left = [
             run["tokens_per_round"] / (gamma * row["c"] + row["v"][str(gamma + 1)])
-            for run, row in zip(runs, result.rows, strict=True)
+            for run, row in zip(runs, rows, strict=True)
         ]
         axes.plot(sizes, left, color=colour, linestyle=":", linewidth=1.2)
     axes.plot(

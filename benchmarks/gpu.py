@@ -1,0 +1,194 @@
+"""What a GPU makes of it: the costs that decide the speedup, on large architectures, without a network.
+
+    python -m benchmarks.gpu [--out DIR] [--quick]
+
+Random weights cost as much as trained ones, so costs are measured: a decoding step, v(n), a batch's
+forwards, a long context, and this library's loop beside transformers'. Random weights agree on nothing,
+so acceptance is not measured: speedups are computed from the measured costs at some assumed alphas, and
+such rows are marked ``simulated``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from tqdm.auto import tqdm
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from specdec_lab.adaptive import Costs, measure_costs
+from specdec_lab.bench import compare, decode, verify
+from specdec_lab.bench.batch import batch_costs
+from specdec_lab.bench.results import Result, Row
+from specdec_lab.bench.setup import Setup
+from specdec_lab.bench.sheets import decode_sheets, origin, verify_sheets
+from specdec_lab.bench.sweep import Task
+from specdec_lab.drafters import ModelDrafter
+from specdec_lab.language_model import HFCausalLM
+from specdec_lab.pretrained import Pair
+from specdec_lab.sheet import Sheet
+from specdec_lab.theory import expected_speedup
+
+RESULTS = Path(__file__).parent / "results" / "gpu"
+ALPHAS = (0.5, 0.7, 0.8, 0.9)
+GAMMAS = (2, 4, 8)
+SIZES = (1, 4, 16, 64)
+CONTEXTS = (128, 4096)
+SHAPES: dict[str, dict[str, Any]] = {
+    "0.5B": {
+        "hidden_size": 896,
+        "intermediate_size": 4864,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 14,
+        "num_key_value_heads": 2,
+        "tie_word_embeddings": True,
+    },
+    "1.5B": {
+        "hidden_size": 1536,
+        "intermediate_size": 8960,
+        "num_hidden_layers": 28,
+        "num_attention_heads": 12,
+        "num_key_value_heads": 2,
+        "tie_word_embeddings": True,
+    },
+    "8B": {
+        "hidden_size": 4096,
+        "intermediate_size": 12288,
+        "num_hidden_layers": 36,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "tie_word_embeddings": False,
+    },
+}
+"""Sizes like those of Qwen2.5-0.5B, Qwen2.5-1.5B and Qwen3-8B."""
+
+
+def random_model(name: str, device: torch.device, **changes: Any) -> HFCausalLM:
+    """A Llama of one of the ``SHAPES`` with random weights, in bfloat16; what it writes is noise."""
+    shape = SHAPES[name] | {"vocab_size": 151936, "max_position_embeddings": 8192} | changes
+    config = LlamaConfig(**shape, bos_token_id=None, eos_token_id=None)
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        with torch.device(device):
+            model = LlamaForCausalLM(config)
+    finally:
+        torch.set_default_dtype(default)
+    return HFCausalLM(model, name=f"{name}, random weights")
+
+
+def measure(pair: Pair, out: Path, quick: bool, progress: bool = True) -> dict[str, Result]:
+    """Experiments 1, 2, 4, 5 and 7 for one pair, as far as costs go."""
+    setup = Setup(lambda dtype: pair, out, quick, progress)
+    return {
+        "decode": decode.run(setup),
+        "verify": verify.run(setup),
+        "costs": costs(setup, pair),
+        "compare": beside_transformers(setup, pair),
+    }
+
+
+def costs(setup: Setup, pair: Pair) -> Result:
+    """c and v(n) by context and by size of the batch, and what they leave of some alphas."""
+    assert pair.draft is not None
+    drafter = ModelDrafter(pair.draft)
+    settings = {"alphas": ALPHAS, "gammas": GAMMAS, "sizes": SIZES, "contexts": CONTEXTS}
+    ledger = setup.ledger("costs", settings, pair, drafter)
+    cases = {f"context {n}": (1, n) for n in CONTEXTS} | {f"batch of {n}": (n, 128) for n in SIZES}
+    repeats = 3 if setup.quick else 15
+    for key in tqdm(ledger.missing(cases), desc="costs", disable=not setup.progress):
+        size, context = cases[key]
+        if key.startswith("batch"):
+            found = batch_costs(pair.target, drafter, size, GAMMAS, repeats)
+        else:
+            found = measure_costs(pair.target, drafter, max(GAMMAS), context, repeats)
+        ledger.add(key, {"c": found.c, "v": {str(n): value for n, value in found.v.items()}})
+    for key in ledger.missing([f"{case}: speedups" for case in cases]):
+        measured = ledger.result.of(key=key.removesuffix(": speedups"))[0]
+        v = {int(n): value for n, value in measured["v"].items()}
+        ledger.add(key, {"speedups": speedups(Costs(measured["c"], v))}, kind="simulated")
+    return ledger.result
+
+
+def speedups(found: Costs) -> list[Row]:
+    """What these costs leave of each alpha: the best draft length and its speedup, by theory."""
+    rows = []
+    for alpha in ALPHAS:
+        values = {
+            gamma: expected_speedup(alpha, gamma, found.c, found.of(gamma) - gamma * found.c)
+            for gamma in GAMMAS
+        }
+        best = max(values, key=values.__getitem__)
+        rows.append({"alpha": alpha, "gamma": best, "speedup": values[best]})
+    return rows
+
+
+def beside_transformers(setup: Setup, pair: Pair) -> Result:
+    """Both libraries' loops over the same forwards: next to nothing is accepted on either side."""
+    lengths = compare.Lengths(gammas=(2, 4), look_ups=(10,))
+    budget, turns = (16, 1) if setup.quick else (64, 5)
+    settings = {"gammas": lengths.gammas, "max_new_tokens": budget, "turns": turns}
+    ledger = setup.ledger("compare", settings, pair)
+    prompt = [(1000 + 7 * place) % pair.target.vocab_size for place in range(128)]
+    for key in ledger.missing(["random prompt"]):
+        task = Task("random", 0, prompt, 0.0)
+        compare.one_prompt(pair, task, lengths, budget=8, turns=1)  # what happens only once
+        ledger.add(key, compare.one_prompt(pair, task, lengths, budget, turns))
+    return ledger.result
+
+
+def costs_sheet(result: Result) -> Sheet:
+    """The costs, and the simulated speedups beside them."""
+    rows = []
+    for row in result.of(kind="measured"):
+        after = result.of(key=f"{row['key']}: speedups")[0]["speedups"]
+        rows.append(
+            (
+                row["key"],
+                f"{row['c']:.2f}",
+                *(f"{row['v'][str(gamma + 1)]:.2f}" for gamma in GAMMAS),
+                *(f"{one['speedup']:.2f} ({one['gamma']})" for one in after),
+            )
+        )
+    columns = ("case", "c", *(f"v({g + 1})" for g in GAMMAS), *(f"alpha {a:g}" for a in ALPHAS))
+    note = "c and v measured; speedups (and draft lengths) computed from them at an assumed alpha."
+    return Sheet("What the costs leave of an alpha", columns, tuple(rows), (note, origin(result)))
+
+
+def loop_sheet(result: Result) -> Sheet:
+    """Milliseconds per token of both libraries."""
+    found = result.rows[0]["seconds_per_token"]
+    rows = tuple((name, f"{1000 * seconds:.2f}") for name, seconds in found.items())
+    return Sheet("Both loops over random weights", ("", "ms per token"), rows, (origin(result),))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, default=RESULTS, metavar="DIR")
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args(arguments)
+    if not torch.cuda.is_available():
+        raise SystemExit("benchmarks.gpu: no CUDA device here, and nothing is estimated without one")
+    device, console = torch.device("cuda"), Console()
+    for name in ("1.5B", "8B"):
+        draft = random_model("0.5B", device)
+        pair = Pair(random_model(name, device), draft, None)  # type: ignore[arg-type]
+        results = measure(pair, options.out / name, options.quick)
+        for sheet in (
+            *decode_sheets(results["decode"]),
+            *verify_sheets(results["verify"]),
+            costs_sheet(results["costs"]),
+            loop_sheet(results["compare"]),
+        ):
+            console.print(sheet, "")
+        del pair, draft
+        torch.cuda.empty_cache()
+
+
+if __name__ == "__main__":
+    main()
