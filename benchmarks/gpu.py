@@ -13,12 +13,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from rich.console import Console
 from tqdm.auto import tqdm
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from specdec_lab.adaptive import Costs, measure_costs
 from specdec_lab.bench import compare, decode, verify
@@ -27,8 +25,8 @@ from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.setup import Setup
 from specdec_lab.bench.sheets import decode_sheets, origin, verify_sheets
 from specdec_lab.bench.sweep import Task
+from specdec_lab.benchmark import random_large_target
 from specdec_lab.drafters import ModelDrafter
-from specdec_lab.language_model import HFCausalLM
 from specdec_lab.pretrained import Pair
 from specdec_lab.sheet import Sheet
 from specdec_lab.theory import expected_speedup
@@ -38,47 +36,6 @@ ALPHAS = (0.5, 0.7, 0.8, 0.9)
 GAMMAS = (2, 4, 8)
 SIZES = (1, 4, 16, 64)
 CONTEXTS = (128, 4096)
-SHAPES: dict[str, dict[str, Any]] = {
-    "0.5B": {
-        "hidden_size": 896,
-        "intermediate_size": 4864,
-        "num_hidden_layers": 24,
-        "num_attention_heads": 14,
-        "num_key_value_heads": 2,
-        "tie_word_embeddings": True,
-    },
-    "1.5B": {
-        "hidden_size": 1536,
-        "intermediate_size": 8960,
-        "num_hidden_layers": 28,
-        "num_attention_heads": 12,
-        "num_key_value_heads": 2,
-        "tie_word_embeddings": True,
-    },
-    "8B": {
-        "hidden_size": 4096,
-        "intermediate_size": 12288,
-        "num_hidden_layers": 36,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 8,
-        "tie_word_embeddings": False,
-    },
-}
-"""Sizes like those of Qwen2.5-0.5B, Qwen2.5-1.5B and Qwen3-8B."""
-
-
-def random_model(name: str, device: torch.device, **changes: Any) -> HFCausalLM:
-    """A Llama of one of the ``SHAPES`` with random weights, in bfloat16; what it writes is noise."""
-    shape = SHAPES[name] | {"vocab_size": 151936, "max_position_embeddings": 8192} | changes
-    config = LlamaConfig(**shape, bos_token_id=None, eos_token_id=None)
-    default = torch.get_default_dtype()
-    torch.set_default_dtype(torch.bfloat16)
-    try:
-        with torch.device(device):
-            model = LlamaForCausalLM(config)
-    finally:
-        torch.set_default_dtype(default)
-    return HFCausalLM(model, name=f"{name}, random weights")
 
 
 def measure(pair: Pair, out: Path, quick: bool, progress: bool = True) -> dict[str, Result]:
@@ -176,8 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit("benchmarks.gpu: no CUDA device here, and nothing is estimated without one")
     device, console = torch.device("cuda"), Console()
     for name in ("1.5B", "8B"):
-        draft = random_model("0.5B", device)
-        pair = Pair(random_model(name, device), draft, None)  # type: ignore[arg-type]
+        draft = random_large_target(device, "0.5B")
+        pair = Pair(random_large_target(device, name), draft, None)  # type: ignore[arg-type]
         results = measure(pair, options.out / name, options.quick)
         for sheet in (
             *decode_sheets(results["decode"]),

@@ -10,12 +10,42 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import torch
 from tqdm.auto import tqdm
 
 from specdec_lab.language_model import CausalLM, HFCausalLM
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "0.5B": {
+        "hidden_size": 896,
+        "intermediate_size": 4864,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 14,
+        "num_key_value_heads": 2,
+        "tie_word_embeddings": True,
+    },
+    "1.5B": {
+        "hidden_size": 1536,
+        "intermediate_size": 8960,
+        "num_hidden_layers": 28,
+        "num_attention_heads": 12,
+        "num_key_value_heads": 2,
+        "tie_word_embeddings": True,
+    },
+    "8B": {
+        "hidden_size": 4096,
+        "intermediate_size": 12288,
+        "num_hidden_layers": 36,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "tie_word_embeddings": False,
+    },
+}
+"""Sizes like those of Qwen2.5-0.5B, Qwen2.5-1.5B and Qwen3-8B, for random weights."""
 
 
 def nothing() -> None:
@@ -189,24 +219,23 @@ def measure_machine(
     return Machine(2.0 * side**3 / product, tall.numel() * tall.element_size() / reading)
 
 
-def random_large_target(device: torch.device) -> HFCausalLM:
-    """A 1.5B architecture (the shape of Qwen2.5-1.5B) with random weights, for timing only.
+def random_large_target(
+    device: torch.device, size: str = "1.5B", dtype: torch.dtype = torch.bfloat16, **changes: Any
+) -> HFCausalLM:
+    """A Llama of one of the ``SHAPES`` with random weights, for timing only; what it writes is noise.
 
-    A model of 135M parameters on a GPU waits for kernel launches, not for memory; this one is bound by
-    memory there. What it writes is noise.
+    A model of 135M parameters on a GPU waits for kernel launches, not for memory; 1.5B are bound by
+    memory there.
     """
-    from transformers import Qwen2Config, Qwen2ForCausalLM
+    from transformers import LlamaConfig, LlamaForCausalLM
 
-    config = Qwen2Config(
-        vocab_size=151936,
-        hidden_size=1536,
-        intermediate_size=8960,
-        num_hidden_layers=28,
-        num_attention_heads=12,
-        num_key_value_heads=2,
-        tie_word_embeddings=True,
-        eos_token_id=None,
-    )
-    with torch.device(device):
-        model = Qwen2ForCausalLM(config)
-    return HFCausalLM(model.to(device, torch.bfloat16), name="1.5B, random weights")  # type: ignore[arg-type]
+    shape = SHAPES[size] | {"vocab_size": 151936, "max_position_embeddings": 8192} | changes
+    config = LlamaConfig(**shape, bos_token_id=None, eos_token_id=None)
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)  # the 8B ones would not fit twice
+    try:
+        with torch.device(device):
+            model = LlamaForCausalLM(config)
+    finally:
+        torch.set_default_dtype(before)
+    return HFCausalLM(model, name=f"{size}, random weights")

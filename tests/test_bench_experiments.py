@@ -17,6 +17,7 @@ from specdec_lab.bench.results import SCHEMA, Ledger, Result
 from specdec_lab.bench.runs import described, judged_tokens
 from specdec_lab.bench.setup import Setup
 from specdec_lab.bench.sheets import SHEETS
+from specdec_lab.benchmark import random_large_target
 from specdec_lab.decoding import generate
 from specdec_lab.draft_model import new_draft
 from specdec_lab.language_model import HFCausalLM
@@ -113,3 +114,13 @@ def test_the_gpus_script_says_so_where_there_is_none(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(SystemExit, match="no CUDA device here"):
         gpu.main([])
+
+
+def test_a_large_architecture_with_random_weights():
+    small = {"num_hidden_layers": 1, "hidden_size": 64, "intermediate_size": 96, "vocab_size": 50}
+    before = torch.get_default_dtype()
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2}
+    lm = random_large_target(torch.device("cpu"), "8B", **small, **heads)
+    assert (lm.dtype, torch.get_default_dtype()) == (torch.bfloat16, before)
+    assert lm.extend([1, 2, 3]).shape == (3, 50)
+    assert lm.name == "8B, random weights"

@@ -92,9 +92,8 @@ def test_the_costs_of_a_small_random_pair_on_a_gpu(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "SIZES", (1, 2))
     monkeypatch.setattr(gpu, "CONTEXTS", (64, 256))
     device, small = torch.device("cuda"), {"num_hidden_layers": 2, "vocab_size": 5000}
-    pair = Pair(
-        gpu.random_model("1.5B", device, **small), gpu.random_model("0.5B", device, **small), None
-    )
+    models = (random_large_target(device, size, **small) for size in ("1.5B", "0.5B"))
+    pair = Pair(*models, None)
     results = gpu.measure(pair, tmp_path, quick=True, progress=False)
     assert 0.0 <= results["decode"].rows[0]["share_of_launching"] <= 1.0
     assert gpu.costs_sheet(results["costs"]).rows

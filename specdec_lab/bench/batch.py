@@ -140,8 +140,8 @@ def one_size(
 def full_rounds(made: Sequence[Generation]) -> list[list[Round]]:
     """For each sequence its rounds while all were there, behind the one that reads the prompts.
 
-    Sequences that accept more are done earlier. What the others do afterwards is a smaller batch's work; a
-    server would have put new sequences beside them.
+    Sequences that accept more are done earlier. What the others do afterwards is a smaller batch's work;
+    a server would have put new sequences beside them.
     """
     count = min(len(steady(sequence)) for sequence in made)
     return [steady(sequence)[:count] for sequence in made]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from statistics import median
 
 import torch
-from torch._C._autograd import DeviceType
+from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile
 from tqdm.auto import tqdm
 

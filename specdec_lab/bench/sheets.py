@@ -275,8 +275,8 @@ def batch_sheets(result: Result) -> tuple[Sheet, ...]:
     )
     columns = ("rows", "plain tokens/s", "gamma", "speedup", "tokens per round", "v(gamma + 1)")
     note = (
-        f"Drafter: {result.settings['drafter']}. While all sequences are there; v: of a forward over the "
-        "whole batch."
+        f"Drafter: {result.settings['drafter']}. While all sequences are there; v: of a forward over "
+        "the whole batch."
     )
     return (Sheet("Batches", columns, rows, (note, *_equality(result), origin(result)), ()),)
 
