@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from specdec_lab.benchmark import take_turns
-from specdec_lab.drafters import Drafter, ModelDrafter
+from specdec_lab.drafters import Drafter, ModelDrafter, NGramDrafter
 from specdec_lab.language_model import CausalLM
 from specdec_lab.records import Round
 from specdec_lab.theory import expected_tokens_per_round
@@ -50,37 +50,62 @@ class Costs:
 def measure_costs(
     target: CausalLM, drafter: Drafter, longest: int = 8, context: int = 128, repeats: int = 5
 ) -> Costs:
-    """Time steps of both models behind some tokens (about a second for 135M parameters on a CPU).
+    """c and v(n) behind some tokens (a second for 135M parameters on a CPU).
 
-    In turns, and the draft step as in drafting. Both models are reset. A drafter without a model of its
-    own is taken to cost nothing.
+    Both models are reset. Looking n-grams up is taken to cost nothing.
+
+    Raises:
+        ValueError: for a drafter whose steps cannot be timed.
     """
     lengths = [n for n in (1, 2, 3, 4, 5, 6, 9, 12, 17, 25, 33) if n <= longest + 1]
+    if isinstance(drafter, NGramDrafter):
+        return time_steps(target, {}, lengths, context, repeats)["v"]
+    if not isinstance(drafter, ModelDrafter):
+        raise ValueError(
+            f"drafter: got {type(drafter).__name__}, expected one that drafts by a model or by look-up"
+        )
+    return time_steps(target, {"draft": drafter.model}, lengths, context, repeats)["draft"]
+
+
+def time_steps(
+    target: CausalLM,
+    drafts: Mapping[str, CausalLM],
+    lengths: Sequence[int],
+    context: int = 128,
+    repeats: int = 5,
+) -> dict[str, Costs]:
+    """The costs of some draft models on one target: all steps in turns, each model reset.
+
+    Returns:
+        By name; and as "v" those of a drafter that costs nothing.
+    """
     tokens = [(1000 + 7 * place) % target.vocab_size for place in range(context)]
-    models = [target, *([drafter.model] if isinstance(drafter, ModelDrafter) else [])]
-    for model in models:
+    for model in (target, *drafts.values()):
         model.reset()
         model.extend(tokens, rows=1)
 
-    def forward(model: CausalLM, count: int) -> Callable[[], None]:
+    def verifying(count: int) -> Callable[[], None]:
         def step() -> None:
-            if count == 1 and model is not target:
-                model.extend_kept(tokens[:1])
-            else:
-                model.extend(tokens[:count])
+            target.extend(tokens[:count])
+            target.rewind(context)
+
+        return step
+
+    def drafting(model: CausalLM) -> Callable[[], None]:
+        def step() -> None:
+            model.extend_kept(tokens[:1])
             model.rewind(context)
 
         return step
 
-    contenders = {str(n): forward(target, n) for n in lengths}
-    if len(models) > 1:
-        contenders["draft"] = forward(models[1], 1)
-    seconds = take_turns(contenders, repeats, synchronize=target.synchronize)
-    for model in models:
+    steps = {f"v {n}": verifying(n) for n in (1, *lengths)}
+    steps |= {name: drafting(model) for name, model in drafts.items()}
+    seconds = take_turns(steps, repeats, synchronize=target.synchronize)
+    for model in (target, *drafts.values()):
         model.reset()
-    one = median(seconds["1"])
-    v = {n: median(seconds[str(n)]) / one for n in lengths}
-    return Costs(median(seconds["draft"]) / one if len(models) > 1 else 0.0, v)
+    one = median(seconds["v 1"])
+    v = {n: median(seconds[f"v {n}"]) / one for n in (1, *lengths)}
+    return {name: Costs(median(seconds[name]) / one, v) for name in drafts} | {"v": Costs(0.0, v)}
 
 
 @dataclass
@@ -113,16 +138,17 @@ class AdaptiveGamma:
 
     def __call__(self, rounds: Sequence[Round]) -> int:
         """The next round's draft length; 0 is "do not draft"."""
+        if self.best(1.0)[1] < self.margin:  # not even if every token were accepted
+            return 0
         if not rounds:  # a new generation
             self._pause, self._wait = 0, self.patience
         elif self._pause > 0:
             self._pause -= 1
             return 0 if self._pause else 1
-        alpha = self.alpha(rounds)
-        best = max(range(1, self.longest + 1), key=lambda gamma: self.speedup(alpha, gamma))
-        if self.speedup(alpha, best) >= self.margin:
+        length, promised = self.best(self.alpha(rounds))
+        if promised >= self.margin:
             self._wait = self.patience
-            return best
+            return length
         self._pause, self._wait = self._wait, 2 * self._wait
         return 0
 
@@ -141,6 +167,11 @@ class AdaptiveGamma:
         if judged + guessed == 0.0:
             return self.first_guess
         return (accepted + guessed * self.first_guess) / (judged + guessed)
+
+    def best(self, alpha: float) -> tuple[int, float]:
+        """The draft length that promises most at this acceptance, and what it promises."""
+        length = max(range(1, self.longest + 1), key=lambda gamma: self.speedup(alpha, gamma))
+        return length, self.speedup(alpha, length)
 
     def speedup(self, alpha: float, gamma: int) -> float:
         """What a draft length promises at this acceptance."""

@@ -11,18 +11,19 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 from tqdm.auto import tqdm
 
-from specdec_lab.batched_model import BatchedLM
+from specdec_lab.batched_model import BatchedLM, BatchSequence
 from specdec_lab.decoding import Run, Stopwatch, verifier_for
 from specdec_lab.drafters import Drafter, ModelDrafter, NGramDrafter, require_same_width
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.provenance import provenance
 from specdec_lab.randomness import Chooser, SeededChooser
-from specdec_lab.records import Draft, Generation, Round
+from specdec_lab.records import Draft, Generation, Round, Seconds
 from specdec_lab.sampling import Sampling, TargetRows
 from specdec_lab.stopping import StopRule
 
@@ -160,7 +161,12 @@ def speculative_batch(
             if active:
                 batch.keep(going_on)
                 drafting.keep(going_on)
-        yield made
+        # Each row's rest is its own part of the batch's so far.
+        rest = sum(one.seconds.rest for one in made.values()) + clock.lap()
+        yield {
+            row: replace(one, seconds=Seconds(draft_seconds, verify_seconds, rest))
+            for row, one in made.items()
+        }
 
 
 class _Drafting(ABC):
@@ -188,6 +194,8 @@ def _side_by_side(
     if type(drafter) is NGramDrafter:
         return _Alone(drafter, count, sampling)
     if type(drafter) is ModelDrafter and isinstance(drafter.model, HFCausalLM):
+        if drafter.unsure > 0.0:
+            raise ValueError(f"drafter: got unsure={drafter.unsure:g}, expected 0 in a batch")
         return _Together(drafter.model, drafter, count, sampling)
     raise ValueError(
         f"drafter: got {type(drafter).__name__}, expected a ModelDrafter or an NGramDrafter; others "
@@ -258,8 +266,8 @@ class _Together(_Drafting):
         q_rows: list[list[Tensor]] = [[] for _ in prefixes]
         for step in range(max(lengths)):
             unread = [
-                sequence.rewind_to_match(text)
-                for sequence, text in zip(self._batch.sequences, texts, strict=True)
+                self._unread(sequence, text, drafts=step < length)
+                for sequence, text, length in zip(self._batch.sequences, texts, lengths, strict=True)
             ]
             logits = self._batch.extend(unread, rows=[1] * len(unread))
             for i, (row, text) in enumerate(zip(logits, texts, strict=True)):
@@ -275,3 +283,11 @@ class _Together(_Drafting):
             tokens = text[len(prefix) :]
             drafts.append(Draft(tokens, torch.stack(q)) if q else self._drafter.certain_draft(tokens))
         return drafts
+
+    @staticmethod
+    def _unread(sequence: BatchSequence, text: list[int], drafts: bool) -> list[int]:
+        """What the draft model has to read; any token for one that drafts no more, near the end."""
+        if drafts:
+            return sequence.rewind_to_match(text)
+        sequence.rewind(0)
+        return text[-1:]

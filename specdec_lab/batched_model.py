@@ -104,14 +104,17 @@ class BatchedLM:
         columns = lengths[:, None] + torch.arange(longest, device=device)  # [sequences, longest]
         self._ends.columns, self._ends.width = columns, int(columns.max()) + 1
         seen = torch.arange(self._ends.width, device=device) <= columns[:, :, None]
+        # Behind the end of a shorter row stands padding, and that may lie outside the context.
+        limit = self.lm.context_limit
         options: dict[str, Any] = {
             "attention_mask": _additive(seen, self.lm.dtype)[:, None],
-            "position_ids": columns,
+            "position_ids": columns if limit is None else columns.clamp(max=limit - 1),
             "use_cache": True,
-            "logits_to_keep": longest - first,
             cache_argument(self.lm.model): self._cache,
         }
-        logits: Tensor = self.lm.model(ids, **options).logits
+        if self.lm.keeps_rows:
+            options["logits_to_keep"] = longest - first
+        logits: Tensor = self.lm.model(ids, **options).logits[:, first - longest :]
         missing = self.lm.vocab_size - logits.shape[-1]
         return (
             logits if missing == 0 else torch.nn.functional.pad(logits, (0, missing), value=-torch.inf)

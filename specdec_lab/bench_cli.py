@@ -24,7 +24,8 @@ experiments:
   all       one after the other
 
 Results are kept in --out as they come: an interrupted run goes on where it was. Times are taken in
-turns, because a busy machine is faster in one minute than in the next; trust the ratios.
+turns, because a busy machine is faster in one minute than in the next; trust the ratios. All but the
+first two are in bfloat16 unless --dtype says otherwise.
 """
 
 
@@ -64,15 +65,16 @@ def run_bench(options: argparse.Namespace) -> int:
     setup = Setup(
         lambda dtype: load_pair_for(options, dtype), out, options.quick, progress=not options.json
     )
-    results = {}
+    more = {} if options.dtype is None else {"dtype": options.dtype}
+    results, failed = {}, False
     for name in EXPERIMENTS if options.what == "all" else (options.what,):
-        module = import_module(f"specdec_lab.bench.{name}")
-        more = {} if options.dtype is None else {"dtype": options.dtype}
         try:
-            result = module.run(setup, **more)
+            result = import_module(f"specdec_lab.bench.{name}").run(setup, **more)
         except KeyboardInterrupt:
-            print(f"specdec-lab: interrupted; what is done is kept in {out}", file=sys.stderr)
-            return 130
+            return _complain(f"interrupted; what is done is kept in {out}", 130)
+        except ValueError as error:  # one experiment that this pair does not allow is not the end
+            failed = bool(_complain(f"error: {name}: {error}", 2))
+            continue
         results[name] = asdict(result)
         if not options.json:
             for sheet in SHEETS[name](result):
@@ -81,4 +83,9 @@ def run_bench(options: argparse.Namespace) -> int:
         print(json.dumps(results))
     else:
         console.print(f"kept in {out}", style="dim")
-    return 0
+    return 2 if failed else 0
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"specdec-lab: {message}", file=sys.stderr)
+    return code

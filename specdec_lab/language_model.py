@@ -271,7 +271,7 @@ class HFCausalLM(CausalLM):
         self.device: torch.device = model.device  # asking the model walks through its parameters
         arguments = inspect.signature(model.forward).parameters
         self._cache_argument = cache_argument(model)
-        self._keeps_rows = "logits_to_keep" in arguments
+        self.keeps_rows = "logits_to_keep" in arguments
         if self._cache_argument not in arguments or model.config.is_encoder_decoder:
             raise _cannot_rewind(model, "it does not take a key-value cache of its own tokens only")
         self._cache = self._new_cache()
@@ -326,7 +326,7 @@ class HFCausalLM(CausalLM):
 
     @torch.inference_mode()
     def _logits(self, tokens: list[int], rows: int, **options: Any) -> Tensor:
-        if self._keeps_rows:
+        if self.keeps_rows:
             options["logits_to_keep"] = rows
         input_ids = torch.tensor([tokens], device=self.device)
         logits: Tensor = self.model(input_ids, **options).logits[0]

@@ -8,7 +8,7 @@ from helpers import tiny_model
 from specdec_lab.adaptive import AdaptiveGamma, Costs, measure_costs
 from specdec_lab.audit import audit_decoder
 from specdec_lab.decoding import generate, speculative
-from specdec_lab.drafters import ModelDrafter, NGramDrafter
+from specdec_lab.drafters import CorruptedDrafter, ModelDrafter, NGramDrafter
 from specdec_lab.language_model import HFCausalLM, RandomLM
 from specdec_lab.records import Position, Round, Seconds
 from specdec_lab.sampling import Sampling
@@ -73,8 +73,10 @@ def test_it_comes_back_when_drafts_are_accepted_again():
 
 
 def test_a_dear_draft_is_never_asked():
-    gamma = AdaptiveGamma(Costs(1.0, {1: 1.0, 9: 1.0}))
-    assert [gamma([]), gamma([round_of(0, 0)])] == [0, 0]
+    gamma, rounds = AdaptiveGamma(Costs(1.0, {1: 1.0, 9: 1.1})), []
+    for _ in range(60):
+        assert gamma(rounds) == 0
+        rounds.append(round_of(0, 0))
 
 
 def test_each_generation_starts_anew():
@@ -84,12 +86,13 @@ def test_each_generation_starts_anew():
     assert gamma([]) == first
 
 
-def test_it_changes_no_law():
+@pytest.mark.parametrize("unsure", [0.0, 0.4])
+def test_it_changes_no_law(unsure):
     costs = Costs(0.3, {1: 1.0, 9: 1.1})
 
     def decoder(target, prompt, length, chooser):
         gamma = AdaptiveGamma(costs, longest=3, patience=1)
-        drafter = ModelDrafter(RandomLM(target.vocab_size, seed=7))
+        drafter = ModelDrafter(RandomLM(target.vocab_size, seed=7), unsure=unsure)
         options = {"max_new_tokens": length, "sampling": Sampling(1.0), "chooser": chooser}
         rounds = speculative(target, drafter, prompt, gamma=gamma, **options)
         return [token for one in rounds for token in one.tokens]
@@ -135,3 +138,9 @@ def test_an_unsure_draft_ends_early_and_changes_no_law():
     assert drafted[2] == pytest.approx(1.0, abs=0.1)
     with pytest.raises(ValueError, match="unsure: got 2"):
         ModelDrafter(draft, unsure=2)
+
+
+def test_a_drafter_whose_steps_cannot_be_timed_is_refused():
+    lm = HFCausalLM(tiny_model("llama"))
+    with pytest.raises(ValueError, match="drafter: got CorruptedDrafter"):
+        measure_costs(lm, CorruptedDrafter(NGramDrafter(37), 0.5), context=16)

@@ -104,3 +104,17 @@ def test_what_cannot_work_is_refused_by_name():
         generate_batch(lm, [[1], [37]])
     with pytest.raises(CannotRewind, match="got MistralForCausalLM"):
         generate_batch(model("mistral"), [[1]])
+
+
+def test_a_draft_model_with_a_shorter_context_stops_drafting_in_time():
+    target, short = model(), model(max_position_embeddings=16)
+    options = {"max_new_tokens": 24, "end_ids": []}
+    made = generate_batch(target, PROMPTS, drafter=ModelDrafter(short), gamma=3, **options)
+    assert [one.tokens for one in made] == [generate(target, p, **options).tokens for p in PROMPTS]
+    assert made[1].rounds[0].drafted == 3
+    assert made[1].rounds[-2].drafted == 0
+
+
+def test_a_drafter_that_ends_its_drafts_early_is_refused():
+    with pytest.raises(ValueError, match=r"unsure=0.5, expected 0 in a batch"):
+        generate_batch(model(), PROMPTS, drafter=ModelDrafter(model(seed=1), unsure=0.5))

@@ -1,6 +1,8 @@
 """The speed experiments on a tiny pair: what they measure, and that they go on where they were."""
 
+import copy
 import json
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -10,7 +12,8 @@ from test_cli import run
 from test_pretrained import tokenizer
 
 from benchmarks import gpu
-from specdec_lab import parsing
+from specdec_lab import bench_cli, parsing
+from specdec_lab.batch import generate_batch
 from specdec_lab.bench import adaptive, batch, compare, decode, slower, sweep, verify
 from specdec_lab.bench.own_time import own_time, timed_forwards
 from specdec_lab.bench.results import SCHEMA, Ledger, Result
@@ -79,16 +82,16 @@ def test_a_runs_numbers_leave_out_the_round_that_reads_the_prompt(pair):
     later = made[0].rounds[1:]
     assert row["rounds"] == len(later) == sum(row["drafted"].values())
     assert row["tokens_per_round"] * row["rounds"] == pytest.approx(sum(len(r.tokens) for r in later))
-    assert row["new_tokens"] == 20
     judged, accepted = judged_tokens(made[0].rounds)
     assert row["alpha"] == pytest.approx(accepted / judged)
     assert sum(one[0] for one in row["judged_at"]) == judged
+    assert row["block_efficiency"] == made[0].metrics.block_efficiency
     parts = sum(row[f"{part}_seconds"] for part in ("draft", "verify", "rest"))
     assert parts / row["tokens_per_round"] == pytest.approx(row["seconds_per_token"], rel=1e-6)
 
 
 def test_time_outside_the_forwards_and_the_model_as_it_was(pair):
-    modes = own_time(pair, gamma=2, budget=8, turns=2)["modes"]
+    modes = own_time(pair, gamma=2, budget=8, prompts=2)["modes"]
     assert all(0.0 < mode["outside_ms"] < mode["round_ms"] for mode in modes.values())
     before = pair.target._forward
     with timed_forwards(pair.target) as clock:
@@ -124,3 +127,94 @@ def test_a_large_architecture_with_random_weights():
     assert (lm.dtype, torch.get_default_dtype()) == (torch.bfloat16, before)
     assert lm.extend([1, 2, 3]).shape == (3, 50)
     assert lm.name == "8B, random weights"
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_pair_without_a_draft_model_and_without_chats(setup, pair, name):
+    tokenizer = copy.deepcopy(pair.tokenizer)
+    tokenizer.chat_template = None
+    bare = replace(setup, load=lambda dtype: Pair(pair.target, None, tokenizer))
+    result = EXPERIMENTS[name].run(bare)
+    assert result.rows
+    assert not result.missing
+    assert all(sheet.rows for sheet in SHEETS[name](result))
+
+
+def test_another_draft_models_rows_are_not_taken_for_this_ones(setup, pair):
+    verify.run(setup)
+    other = HFCausalLM(pair.draft.model, name="another draft")
+    changed = replace(setup, load=lambda dtype: Pair(pair.target, other, pair.tokenizer))
+    with pytest.raises(ValueError, match=r"draft_model .*another draft"):
+        verify.run(changed)
+
+
+def test_one_experiment_that_fails_does_not_end_the_others(pair, capsys, monkeypatch, tmp_path):
+    def fails(setup):
+        raise ValueError("no room")
+
+    monkeypatch.setattr(parsing, "load_pair_for", lambda options, dtype: pair)
+    monkeypatch.setattr(bench_cli, "EXPERIMENTS", ("decode", "verify"))
+    monkeypatch.setattr(decode, "run", fails)
+    code, out, err = run(capsys, "bench", "--quick", "--out", str(tmp_path))
+    assert code == 2
+    assert "error: decode: no room" in err
+    assert "The cost of verifying" in out
+
+
+def test_an_interrupted_command_says_where_its_rows_are(pair, capsys, monkeypatch, tmp_path):
+    def interrupted(setup):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(parsing, "load_pair_for", lambda options, dtype: pair)
+    monkeypatch.setattr(verify, "run", interrupted)
+    code, _, err = run(capsys, "bench", "verify", "--out", str(tmp_path))
+    assert code == 130
+    assert f"kept in {tmp_path / 'full'}" in err
+
+
+def test_the_knee_is_where_the_curve_stays_dear():
+    assert verify.knee({1: 1.0, 2: 1.1, 4: 1.3, 8: 1.2, 16: 1.3, 32: 2.0}) == 16
+    assert verify.knee({1: 1.0, 2: 1.1}) is None
+
+
+@pytest.mark.parametrize("gamma", [1, 3, 6])
+def test_transformers_drafts_what_it_is_told_to_and_its_settings_come_back(pair, gamma):
+    target, draft = pair.target.model, pair.target.early_exit(1).model
+    before = copy.deepcopy(draft.generation_config)
+    ids, steps = torch.tensor([[1, 2, 3]]), []
+    inner = draft.forward
+    draft.forward = lambda *a, **k: steps.append(1) or inner(*a, **k)
+    rounds = []
+    inner_target = target.forward
+    target.forward = lambda *a, **k: rounds.append(len(steps)) or inner_target(*a, **k)
+    try:
+        with compare.draft_length(draft, gamma):
+            options = {"max_new_tokens": 40, "do_sample": False, "eos_token_id": None}
+            target.generate(ids, assistant_model=draft, pad_token_id=0, **options)
+    finally:
+        del draft.forward, target.forward
+    drafted = [later - earlier for earlier, later in zip([0, *rounds], rounds, strict=False)]
+    assert set(drafted[: len(drafted) // 2]) == {gamma}  # near the end of the budget it drafts less
+    assert max(drafted) == gamma
+    assert draft.generation_config.to_dict() == before.to_dict()
+
+
+def test_what_is_to_blame_is_the_number_that_is_unlike_the_usual_one():
+    usual = {"alpha": 0.5, "c": 0.1, "curve": {"1": 1.0, "5": 1.1}}
+    assert slower.to_blame(0.5, 4, 0.9, 1.1, usual) == "c"
+    assert slower.to_blame(0.1, 4, 0.1, 1.1, usual) == "alpha"
+    assert slower.to_blame(0.5, 4, 0.1, 3.0, usual) == "v"
+
+
+def test_a_batch_is_timed_while_all_are_there(pair):
+    prompts = [[1, 2, 3, 1, 2], [4], [5, 6]]
+    options = {"drafter": pair.drafter("model"), "gamma": 2, "max_new_tokens": 12, "end_ids": []}
+    made = generate_batch(pair.target, prompts, **options)
+    rounds = batch.full_rounds(made)
+    fewest = min(len(one.rounds) for one in made)
+    assert [len(one) for one in rounds] == [fewest - 1] * 3
+    for at_once in zip(*rounds, strict=True):
+        assert len({one.seconds for one in at_once}) == 1  # a round's seconds are the whole batch's
+    tokens = sum(len(one.tokens) for sequence in rounds for one in sequence)
+    seconds = sum(one.seconds.total for one in rounds[0])
+    assert batch.batch_seconds_per_token(made) == pytest.approx(seconds / tokens)

@@ -7,11 +7,11 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from specdec_lab.adaptive import AdaptiveGamma, measure_costs
+from specdec_lab.adaptive import AdaptiveGamma, Costs, time_steps
 from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.runs import Decode, decode_in_turns, seconds_per_token, steady
 from specdec_lab.bench.setup import Setup, prompt_ids
-from specdec_lab.bench.sweep import Task, described_tasks, tasks_for
+from specdec_lab.bench.sweep import COSTS, Task, digest, tasks_for
 from specdec_lab.decoding import Gamma
 from specdec_lab.drafters import Drafter, ModelDrafter, NGramDrafter
 from specdec_lab.pretrained import Pair
@@ -30,45 +30,53 @@ def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     """Measure it, or what is missing of it."""
     pair = setup.pair(dtype)
     tasks = tasks_for(setup)
-    budget, turns = (16, 1) if setup.quick else (32, 2)
-    ways = ways_of(pair)
+    budget = 16 if setup.quick else 32
     settings = {
         "dtype": dtype,
-        "ways": list(ways),
         "unsure": UNSURE,
         "longest": LONGEST,
-        **described_tasks(tasks),
+        "prompts": digest(tasks),
         "max_new_tokens": budget,
-        "turns": turns,
     }
-    ledger = setup.ledger(EXPERIMENT, settings, pair)
-    for key in tqdm(ledger.missing(tasks), desc=EXPERIMENT, unit="prompt", disable=not setup.progress):
-        ledger.add(key, one_prompt(pair, tasks[key], ways, budget, turns))
+    ledger = setup.ledger(EXPERIMENT, [COSTS, *tasks], settings, pair)
+    if COSTS in ledger.missing:
+        ledger.add(COSTS, costs(pair, 5 if setup.quick else 25))
+    ways = ways_of(pair, ledger.result.of(key=COSTS)[0])
+    for key in tqdm(ledger.missing, desc=EXPERIMENT, unit="prompt", disable=not setup.progress):
+        ledger.add(key, one_prompt(pair, tasks[key], ways, budget))
     return ledger.result
 
 
-def ways_of(pair: Pair) -> dict[str, Way]:
-    """No drafts, fixed lengths, adaptive ones with costs measured now; the last is judged for "off"."""
-    target = pair.target
-    look_up = NGramDrafter(target.vocab_size)
-    costs = measure_costs(target, look_up, LONGEST["n-gram"])
+def costs(pair: Pair, repeats: int) -> Row:
+    """What the policies are told: c and v(n), measured once, so that a resumed run decides alike."""
+    models = {} if pair.draft is None else {"draft model": pair.draft}
+    lengths = [n + 1 for n in (1, 2, 3, 4, 5, 6, 8, 12, 16, 24)]
+    found = time_steps(pair.target, models, lengths, repeats=repeats)
+    v = {str(n): value for n, value in found["v"].v.items()}
+    return {"v": v, "c": {name: found[name].c for name in models}}
+
+
+def ways_of(pair: Pair, told: Row) -> dict[str, Way]:
+    """No drafts, fixed lengths and adaptive ones; the last is the one that is looked at for "off"."""
+    v = {int(n): value for n, value in told["v"].items()}
+    look_up = NGramDrafter(pair.target.vocab_size)
     ways: dict[str, Way] = {
         "plain": (None, None),
         f"n-gram, {look_up.default_gamma}": (look_up, look_up.default_gamma),
-        "n-gram, adaptive": (look_up, AdaptiveGamma(costs, LONGEST["n-gram"])),
+        "n-gram, adaptive": (look_up, AdaptiveGamma(Costs(0.0, v), LONGEST["n-gram"])),
     }
     if pair.draft is not None:
         drafter, wary = ModelDrafter(pair.draft), ModelDrafter(pair.draft, unsure=UNSURE)
-        costs = measure_costs(target, drafter, LONGEST["draft model"])
+        gamma = AdaptiveGamma(Costs(told["c"]["draft model"], v), LONGEST["draft model"])
         ways |= {
             f"draft model, {drafter.default_gamma}": (drafter, drafter.default_gamma),
             f"draft model, {FIXED}": (drafter, FIXED),
-            "draft model, adaptive": (wary, AdaptiveGamma(costs, LONGEST["draft model"])),
+            "draft model, adaptive": (wary, gamma),
         }
     return ways
 
 
-def one_prompt(pair: Pair, task: Task, ways: dict[str, Way], budget: int, turns: int) -> Row:
+def one_prompt(pair: Pair, task: Task, ways: dict[str, Way], budget: int) -> Row:
     """Decode it in every way, in turns."""
     prompt = prompt_ids(pair, task.prompt)
     options: dict[str, Any] = {"max_new_tokens": budget, "seed": 1}
@@ -78,12 +86,13 @@ def one_prompt(pair: Pair, task: Task, ways: dict[str, Way], budget: int, turns:
         sampling = Sampling(task.temperature)
         return lambda: pair.generate(prompt, drafter=drafter, gamma=gamma, sampling=sampling, **options)
 
-    made = decode_in_turns({name: decode(way) for name, way in ways.items()}, turns, between=3)
-    last = steady(made[list(ways)[-1]][0])
+    contenders = {name: decode(way) for name, way in ways.items()}
+    made = decode_in_turns(contenders, between=2, backwards=task.number % 2 == 1)
+    last = steady(made[list(ways)[-1]][0])[:-1]  # the last round may have no room for a draft
     return {
         "prompt_kind": task.kind,
         "prompt": task.prompt,
         "temperature": task.temperature,
         "seconds_per_token": {name: mean(map(seconds_per_token, runs)) for name, runs in made.items()},
-        "off": sum(one.drafted == 0 for one in last) / len(last),
+        "off": sum(one.drafted == 0 for one in last) / max(len(last), 1),
     }

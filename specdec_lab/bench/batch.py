@@ -27,7 +27,7 @@ from specdec_lab.pretrained import Pair
 from specdec_lab.records import Generation, Round
 
 EXPERIMENT = "batch"
-SIZES = (1, 2, 4, 8, 16, 32)
+SIZES = (1, 2, 4, 8, 16)
 GAMMAS = (1, 2, 4)
 CONTEXT = 128
 EQUALITY = "equality in float32"
@@ -37,74 +37,76 @@ EQUALITY = "equality in float32"
 def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     """Measure it, or what is missing of it."""
     pair = setup.pair(dtype)
-    sizes = (1, 4, 16) if setup.quick else SIZES
+    sizes = (1, 8) if setup.quick else SIZES
     gammas = (2,) if setup.quick else GAMMAS
-    budget, turns = (12, 1) if setup.quick else (32, 3)
-    drafter = NGramDrafter(pair.target.vocab_size) if pair.draft is None else ModelDrafter(pair.draft)
+    budget = 12 if setup.quick else 32
+    prompts = short_prompts(pair, max(sizes))
+    drafter = drafter_of(pair)
     settings = {
         "dtype": dtype,
         "drafter": "n-gram" if pair.draft is None else "draft model",
-        "sizes": sizes,
         "gammas": gammas,
+        "prompts": prompts,
         "max_new_tokens": budget,
-        "turns": turns,
         "context": CONTEXT,
     }
-    ledger = setup.ledger(EXPERIMENT, settings, pair)
-    for key in tqdm(
-        ledger.missing([f"batch of {size}" for size in sizes]),
-        desc=EXPERIMENT,
-        unit="size",
-        disable=not setup.progress,
-    ):
+    # float32 costs memory that a large pair on a GPU does not leave.
+    checked = [EQUALITY] if pair.target.device.type == "cpu" else []
+    keys = [*(f"batch of {size}" for size in sizes), *checked]
+    ledger = setup.ledger(EXPERIMENT, keys, settings, pair)
+    for key in tqdm(ledger.missing, desc=EXPERIMENT, unit="size", disable=not setup.progress):
+        if key == EQUALITY:
+            ledger.add(key, equality(setup.pair("float32"), prompts[:8], budget))
+            continue
         size = int(key.rpartition(" ")[2])
-        prompts = short_prompts(pair, size)
-        row = one_size(pair.target, drafter, prompts, gammas, budget, turns)
-        ledger.add(key, {"size": size, **row})
-    if ledger.missing([EQUALITY]):
-        ledger.add(EQUALITY, equality(setup.pair("float32"), min(8, max(sizes)), budget))
+        groups = [prompts[start : start + size] for start in range(0, len(prompts), size)]
+        # As many batches of each size, and of the same prompts in all.
+        groups *= 1 if setup.quick else max(1, 8 // len(groups))
+        ledger.add(key, {"size": size, **one_size(pair.target, drafter, groups, gammas, budget)})
     return ledger.result
 
 
-def equality(pair: Pair, size: int, budget: int) -> Row:
+def drafter_of(pair: Pair) -> Drafter:
+    """The pair's draft model, or look-up if there is none."""
+    return NGramDrafter(pair.target.vocab_size) if pair.draft is None else ModelDrafter(pair.draft)
+
+
+def equality(pair: Pair, prompts: Sequence[list[int]], budget: int) -> Row:
     """Is each sequence of a speculative batch the one that greedy decoding makes of it alone?
 
     A forward over a batch adds up in another order than one over a single row. Where that decides
     between two tokens, the gap between their logits says how near a tie it was.
     """
-    prompts = short_prompts(pair, size)
-    drafter = NGramDrafter(pair.target.vocab_size) if pair.draft is None else ModelDrafter(pair.draft)
     options: dict[str, Any] = {"max_new_tokens": budget, "end_ids": []}
-    together = generate_batch(pair.target, prompts, drafter=drafter, gamma=2, **options)
+    together = generate_batch(pair.target, prompts, drafter=drafter_of(pair), gamma=2, **options)
     near_ties = []
     for number, (prompt, made) in enumerate(zip(prompts, together, strict=True)):
         alone = generate(pair.target, prompt, **options).tokens
-        places = (i for i in range(budget) if alone[i] != made.tokens[i])
-        place = next(places, None)
+        pairs = enumerate(zip(alone, made.tokens, strict=True))
+        place = next((i for i, (one, other) in pairs if one != other), None)
         if place is not None:
             logits = pair.target.uncached_logits(prompt + alone[:place], 1)[0]
             gap = float((logits[alone[place]] - logits[made.tokens[place]]).abs())
             near_ties.append({"prompt": number, "place": place, "gap": gap})
-    return {"sequences": size, "tokens": budget, "near_ties": near_ties}
+    return {"sequences": len(prompts), "tokens": budget, "near_ties": near_ties}
 
 
 def one_size(
     target: HFCausalLM,
     drafter: Drafter,
-    prompts: Sequence[Sequence[int]],
+    groups: Sequence[Sequence[Sequence[int]]],
     gammas: tuple[int, ...],
     budget: int,
-    turns: int,
 ) -> Row:
-    """Whole batches in turns, and the costs of their forwards."""
+    """Each group as a batch, in turns with and without drafts; and the costs of a batch's forwards."""
     made: dict[int | None, list[list[Generation]]] = {None: [], **{gamma: [] for gamma in gammas}}
-    for turn in range(turns):
+    for number, group in enumerate(groups):
         order = list(made)
-        for gamma in order if turn % 2 == 0 else reversed(order):
+        for gamma in order if number % 2 == 0 else reversed(order):
             made[gamma].append(
                 generate_batch(
                     target,
-                    prompts,
+                    group,
                     drafter=None if gamma is None else drafter,
                     gamma=gamma,
                     max_new_tokens=budget,
@@ -112,11 +114,11 @@ def one_size(
                 )
             )
     seconds = {gamma: [batch_seconds_per_token(one) for one in runs] for gamma, runs in made.items()}
-    costs = batch_costs(target, drafter, len(prompts), gammas, 3 * turns)
+    costs = batch_costs(target, drafter, len(groups[0]), gammas, turns=len(groups))
     runs = []
     for gamma in gammas:
         ratio = paired_ratio(seconds[None], seconds[gamma])
-        rounds = [one for sequence in full_rounds(made[gamma][0]) for one in sequence]
+        rounds = [one for batch in made[gamma] for rows in full_rounds(batch) for one in rows]
         runs.append(
             {
                 "gamma": gamma,
@@ -140,8 +142,8 @@ def one_size(
 def full_rounds(made: Sequence[Generation]) -> list[list[Round]]:
     """For each sequence its rounds while all were there, behind the one that reads the prompts.
 
-    Sequences that accept more are done earlier. What the others do afterwards is a smaller batch's work;
-    a server would have put new sequences beside them.
+    Sequences that accept more are done earlier. What the others do afterwards is the work of
+    a smaller batch; a server would have put new sequences beside them.
     """
     count = min(len(steady(sequence)) for sequence in made)
     return [steady(sequence)[:count] for sequence in made]

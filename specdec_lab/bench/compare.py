@@ -1,7 +1,4 @@
-"""Experiment 7: this library and transformers' own generation, on the same pair, in turns.
-
-Whole calls are timed, the prompt's forward included, because transformers' cannot be taken apart.
-"""
+"""Experiment 7: this library and transformers' own generation, on the same pair, in turns."""
 
 from __future__ import annotations
 
@@ -14,14 +11,14 @@ from typing import Any
 
 import torch
 from tqdm.auto import tqdm
-from transformers import PreTrainedModel
+from transformers import GenerationConfig, PreTrainedModel
 from transformers.utils import logging
 
 from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.setup import Setup, prompt_ids
-from specdec_lab.bench.sweep import Task, described_tasks, tasks_for
+from specdec_lab.bench.sweep import Task, digest, tasks_for
 from specdec_lab.benchmark import take_turns
-from specdec_lab.drafters import Drafter, ModelDrafter, NGramDrafter
+from specdec_lab.drafters import Drafter, ModelDrafter
 from specdec_lab.pretrained import Pair
 from specdec_lab.sampling import Sampling
 
@@ -29,14 +26,15 @@ EXPERIMENT = "compare"
 GAMMAS = (1, 2, 4)
 LOOK_UPS = (5, 10, 24)
 UNSURE, LONGEST = 0.4, 5
-"""A draft that ends where the draft model is unsure: what transformers does by default, and we can."""
+"""A draft that ends where the draft model is unsure. transformers looks at the probability of the last
+token, this library at the product of the largest ones so far."""
 Call = Callable[[], int]
 """Decodes once; how many tokens it made."""
 
 
 @dataclass(frozen=True)
 class Lengths:
-    """The draft lengths that are tried, of a draft model and of transformers' prompt look-up."""
+    """The draft lengths that are tried, with a draft model and with look-up."""
 
     gammas: tuple[int, ...] = GAMMAS
     look_ups: tuple[int, ...] = LOOK_UPS
@@ -46,27 +44,32 @@ def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     """Measure it, or what is missing of it."""
     pair = setup.pair(dtype)
     tasks = tasks_for(setup)
-    budget, turns = (16, 1) if setup.quick else (32, 2)
+    budget = 16 if setup.quick else 32
     lengths = Lengths((2,), (10,)) if setup.quick else Lengths()
     settings = {
         "dtype": dtype,
         **asdict(lengths),
-        **described_tasks(tasks),
+        "prompts": digest(tasks),
         "max_new_tokens": budget,
-        "turns": turns,
     }
-    ledger = setup.ledger(EXPERIMENT, settings, pair)
-    todo = ledger.missing(tasks)
+    ledger = setup.ledger(EXPERIMENT, tasks, settings, pair)
+    todo = ledger.missing
     if todo:  # what happens only once is paid for here
-        one_prompt(pair, tasks[todo[0]], lengths, budget=8, turns=1)
+        one_prompt(pair, tasks[todo[0]], lengths, budget=8)
     for key in tqdm(todo, desc=EXPERIMENT, unit="prompt", disable=not setup.progress):
-        ledger.add(key, one_prompt(pair, tasks[key], lengths, budget, turns))
+        ledger.add(key, one_prompt(pair, tasks[key], lengths, budget))
     return ledger.result
 
 
-def one_prompt(pair: Pair, task: Task, lengths: Lengths, budget: int, turns: int) -> Row:
-    """Seconds per token of everybody on one prompt: the mean over the turns."""
+def one_prompt(pair: Pair, task: Task, lengths: Lengths, budget: int, turns: int = 1) -> Row:
+    """Seconds per token of everybody on one prompt, behind the first token: that reads the prompt.
+
+    What is timed is a whole call, because transformers' cannot be taken apart; the time of a call for
+    one token, by the same library and without drafts, is taken off. Every other prompt goes backwards.
+    """
     calls = contenders(pair, task, lengths, budget)
+    if task.number % 2 == 1:
+        calls = dict(reversed(calls.items()))
     made: dict[str, int] = {}
 
     def noted(name: str) -> Callable[[], None]:
@@ -75,20 +78,29 @@ def one_prompt(pair: Pair, task: Task, lengths: Lengths, budget: int, turns: int
 
         return call
 
-    seconds = take_turns(
+    timed = take_turns(
         {name: noted(name) for name in calls}, turns, warmup=0, synchronize=pair.target.synchronize
     )
+    seconds = {name: mean(times) for name, times in timed.items()}
     return {
         "prompt_kind": task.kind,
         "prompt": task.prompt,
         "temperature": task.temperature,
-        "seconds_per_token": {name: mean(times) / made[name] for name, times in seconds.items()},
+        "seconds": seconds,
+        "tokens": made,
+        "seconds_per_token": {
+            name: max(spent - seconds[f"{name.split(', ')[0]}, one token"], 0.0) / (made[name] - 1)
+            for name, spent in seconds.items()
+            if made[name] > 1
+        },
     }
 
 
 def contenders(pair: Pair, task: Task, lengths: Lengths, budget: int) -> dict[str, Call]:
     """Name -> call; "ours" and "theirs", then how it drafts, then the draft length."""
     calls = {
+        "ours, one token": _ours(pair, task, 1, None, None),
+        "theirs, one token": _theirs(pair, task, 1),
         "ours, plain": _ours(pair, task, budget, None, None),
         "theirs, plain": _theirs(pair, task, budget),
     }
@@ -102,9 +114,11 @@ def contenders(pair: Pair, task: Task, lengths: Lengths, budget: int) -> dict[st
         calls["theirs, draft model, default"] = _theirs(pair, task, budget, assistant=draft)
         wary = ModelDrafter(pair.draft, unsure=UNSURE)
         calls[f"ours, draft model, {LONGEST} if sure"] = _ours(pair, task, budget, wary, LONGEST)
-    default = NGramDrafter.default_gamma
-    calls[f"ours, n-gram, {default}"] = _ours(pair, task, budget, "ngram", default)
+        calls[f"theirs, draft model, {LONGEST} if sure"] = _theirs(
+            pair, task, budget, assistant=draft, gamma=LONGEST, unsure=UNSURE
+        )
     for length in lengths.look_ups:
+        calls[f"ours, n-gram, {length}"] = _ours(pair, task, budget, "ngram", length)
         calls[f"theirs, n-gram, {length}"] = _theirs(
             pair, task, budget, prompt_lookup_num_tokens=length
         )
@@ -126,19 +140,23 @@ def _theirs(
     budget: int,
     assistant: PreTrainedModel | None = None,
     gamma: int | None = None,
+    unsure: float = 0.0,
     **options: Any,
 ) -> Call:
     model = pair.target.model
     ids = torch.tensor([prompt_ids(pair, task.prompt)], device=model.device)
-    options |= {"attention_mask": torch.ones_like(ids), "pad_token_id": 0, "max_new_tokens": budget}
-    options |= {"do_sample": task.temperature > 0.0}
+    # Nothing is taken over from the model's own settings but its end tokens: neither do we.
+    settings = GenerationConfig(
+        max_new_tokens=budget, pad_token_id=0, eos_token_id=sorted(pair.target.end_ids) or None
+    )
     if task.temperature > 0.0:
-        options |= {"temperature": task.temperature, "top_k": 0, "top_p": 1.0}
+        settings.update(do_sample=True, temperature=task.temperature, top_k=0, top_p=1.0)
+    options |= {"attention_mask": torch.ones_like(ids), "generation_config": settings}
     if assistant is not None:
         options["assistant_model"] = assistant
 
     def call() -> int:
-        with _quietly(), _draft_length(assistant, gamma):
+        with _quietly(), draft_length(assistant, gamma, unsure):
             torch.manual_seed(1)
             made: Any = model.generate(ids, **options)
         return int(made.shape[1] - ids.shape[1])
@@ -147,8 +165,10 @@ def _theirs(
 
 
 @contextmanager
-def _draft_length(assistant: PreTrainedModel | None, gamma: int | None) -> Iterator[None]:
-    """Let transformers draft ``gamma`` tokens in every round: it reads that from the draft model."""
+def draft_length(
+    assistant: PreTrainedModel | None, gamma: int | None, unsure: float = 0.0
+) -> Iterator[None]:
+    """Let transformers draft ``gamma`` tokens in a round: it reads that from the draft model."""
     if assistant is None or gamma is None:
         yield
         return
@@ -156,7 +176,7 @@ def _draft_length(assistant: PreTrainedModel | None, gamma: int | None) -> Itera
     wanted = {
         "num_assistant_tokens": gamma,
         "num_assistant_tokens_schedule": "constant",
-        "assistant_confidence_threshold": 0.0,
+        "assistant_confidence_threshold": unsure,
     }
     before = {name: getattr(config, name) for name in wanted}
     try:

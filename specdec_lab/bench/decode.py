@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from statistics import median
 
-import torch
 from torch.autograd import DeviceType  # type: ignore[attr-defined]
 from torch.profiler import ProfilerActivity, profile
 from tqdm.auto import tqdm
@@ -27,13 +26,14 @@ PRODUCTS = ("aten::mm", "aten::addmm", "aten::_weight_int8pack_mm")
 
 def run(setup: Setup) -> Result:
     """Measure it, or what is missing of it."""
-    contexts = (16, 512) if setup.quick else (16, 128, 512, 1024, 1792)
     turns = 5 if setup.quick else 15
-    device = setup.pair(dtypes_of(torch.device("cpu"))[0]).target.device
-    first = setup.pair(dtypes_of(device)[0])
-    settings = {"contexts": contexts, "turns": turns, "dtypes": dtypes_of(device)}
-    ledger = setup.ledger(EXPERIMENT, settings, first)
-    for dtype in ledger.missing(dtypes_of(device)):
+    pair = setup.pair("bfloat16")
+    limit = pair.target.context_limit
+    wanted = (16, 512) if setup.quick else (16, 128, 512, 1024, 1792)
+    contexts = [n for n in wanted if limit is None or n < limit]
+    settings = {"contexts": contexts, "turns": turns}
+    ledger = setup.ledger(EXPERIMENT, dtypes_of(pair.target.device), settings, pair)
+    for dtype in ledger.missing:
         target = setup.pair(dtype).target
         machine = measure_machine(target.device, target.dtype)
         bar = tqdm(contexts, f"{EXPERIMENT}, {dtype}", unit="context", disable=not setup.progress)
@@ -56,7 +56,10 @@ def run(setup: Setup) -> Result:
 
 def _step(target: HFCausalLM, context: int, turns: int) -> Row:
     """Seconds of one step behind a context, with the cache and without."""
-    shape, size = ModelShape.of(target.model.config), target.dtype.itemsize
+    shape, size = (
+        ModelShape.of(target.model.config.get_text_config(decoder=True)),
+        target.dtype.itemsize,
+    )
     tokens = context_of(context, target.vocab_size)
     target.reset()
     target.extend(tokens, rows=1)
@@ -113,7 +116,7 @@ def _profiled(target: HFCausalLM, steps: int = 5) -> Row:
     # On a GPU an operator's time is that of the kernels it launched, and those are listed too.
     clock = "device_time_total" if on_gpu else "self_cpu_time_total"
     products = sum(float(getattr(one, clock)) for one in events if one.key in PRODUCTS)
-    kernels = [one for one in events if not on_gpu or one.device_type is DeviceType.CUDA]
+    kernels = [one for one in events if not on_gpu or one.device_type == DeviceType.CUDA]
     busy = sum(float(getattr(one, "self_" + clock.removeprefix("self_"))) for one in kernels)
     return {
         "share_in_weight_products": products / busy,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
@@ -12,9 +12,10 @@ from specdec_lab.bench.prediction import Prediction, predict
 from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.sweep import COSTS, costs_of
 from specdec_lab.benchmark import Ratio, paired_ratio
+from specdec_lab.drafters import ModelDrafter, NGramDrafter
 
-PLAIN_LAW = ("draft model", "n-gram")
-"""The drafters whose speed is held beside theory."""
+BESIDE_THEORY = {"draft model": ModelDrafter.default_gamma, "n-gram": NGramDrafter.default_gamma}
+"""The drafters whose speed is held beside theory, and at which draft length: fixed beforehand."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,11 @@ class Group:
         )
 
     @property
+    def steps(self) -> list[float]:
+        """Time per token in plain steps, for each prompt."""
+        return [run["seconds_per_token"] / plain["seconds_per_token"] for plain, run in self.runs]
+
+    @property
     def predictions(self) -> list[Prediction]:
         """For the prompts on which a drafted token was judged."""
         if self.costs is None:
@@ -82,17 +88,30 @@ def groups_of(result: Result) -> list[Group]:
     ]
 
 
-def best_length(result: Result, temperature: float, drafter: str) -> int | None:
-    """The draft length with the highest median speedup over all prompts; None for no such drafter."""
-    mine = [g for g in groups_of(result) if (g.temperature, g.drafter) == (temperature, drafter)]
-    pooled = [
-        Group.pooled([g for g in mine if g.gamma == gamma])
-        for gamma in dict.fromkeys(g.gamma for g in mine)
-    ]
-    return max(pooled, key=lambda g: g.speedup.value).gamma if pooled else None
+def by_length(groups: Sequence[Group]) -> dict[int, Group]:
+    """Groups of one drafter by draft length, kinds put together."""
+    lengths = dict.fromkeys(group.gamma for group in groups)
+    return {n: Group.pooled([group for group in groups if group.gamma == n]) for n in lengths}
 
 
-def shortest_way(found: Sequence[dict[str, float]], start: str) -> str | None:
+def chosen_apart(found: Sequence[Mapping[str, float]], start: str) -> list[float]:
+    """Each prompt's time by the contender that does best on the *other* prompts.
+
+    Whoever chooses a draft length by the times that it is then judged by, flatters it.
+
+    Args:
+        found: for each prompt, contender -> time; the same contenders.
+        start: only contenders whose name starts so.
+    """
+    times = []
+    for place, here in enumerate(found):
+        others = [*found[:place], *found[place + 1 :]] or [here]
+        best = quickest(others, start)
+        times.append(here[best] if best else float("nan"))
+    return times
+
+
+def quickest(found: Sequence[Mapping[str, float]], start: str) -> str | None:
     """Of the contenders whose name starts so, the one with the lowest median time; None for none."""
-    names = [name for name in found[0] if name.startswith(start)]
-    return min(names, key=lambda name: median(s[name] for s in found), default=None)
+    names = [name for name in found[0] if name.startswith(start) and all(name in one for one in found)]
+    return min(names, key=lambda name: median(one[name] for one in found), default=None)

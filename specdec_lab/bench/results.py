@@ -6,7 +6,7 @@ A run that is interrupted keeps what it has measured; the same run again goes on
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,11 @@ SCHEMA: dict[str, Any] = {
                 "date": {"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT"},
             },
         },
-        "settings": {"type": "object"},
+        "settings": {
+            "type": "object",
+            "required": ["keys"],
+            "properties": {"keys": {"type": "array", "items": {"type": "string"}}},
+        },
         "rows": {
             "type": "array",
             "items": {
@@ -67,7 +71,7 @@ class Result:
     Args:
         experiment: its name, as in ``specdec-lab bench NAME``.
         provenance: how it was made (``specdec_lab.provenance``).
-        settings: what decided what was measured.
+        settings: what decided what was measured; ``keys`` are those of all rows there will be.
         rows: one for each thing measured, with its ``key`` and its ``kind`` of number.
     """
 
@@ -82,6 +86,12 @@ class Result:
         return [
             row for row in self.rows if all(row.get(name) == value for name, value in wanted.items())
         ]
+
+    @property
+    def missing(self) -> list[str]:
+        """The keys of the rows that are still to be measured."""
+        done = {row["key"] for row in self.rows}
+        return [key for key in self.settings.get("keys", ()) if key not in done]
 
     def save(self, file: Path) -> None:
         """Write it, whole or not at all."""
@@ -145,10 +155,10 @@ class Ledger:
                     )
             self.result = found
 
-    def missing(self, keys: Iterable[str]) -> list[str]:
-        """Those that have no row yet."""
-        done = {row["key"] for row in self.result.rows}
-        return [key for key in keys if key not in done]
+    @property
+    def missing(self) -> list[str]:
+        """The keys in ``settings["keys"]`` that have no row yet."""
+        return self.result.missing
 
     def add(self, key: str, row: Mapping[str, Any], kind: str = "measured") -> None:
         """Keep a row, on disk too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from statistics import mean, median, quantiles
+from statistics import mean, quantiles
 from typing import Any
 
 from specdec_lab.bench.results import Row
@@ -29,7 +29,12 @@ def seconds_per_token(made: Generation) -> float:
 
 
 def decode_in_turns(
-    contenders: Mapping[str, Decode], turns: int, plain: str = "plain", between: int = 8
+    contenders: Mapping[str, Decode],
+    turns: int = 1,
+    *,
+    plain: str = "plain",
+    between: int = 8,
+    backwards: bool = False,
 ) -> dict[str, list[Generation]]:
     """Each contender's runs, one a turn; every other turn goes through them backwards.
 
@@ -39,28 +44,29 @@ def decode_in_turns(
         plain: the one that all others are compared with. It comes again after every few of them: its
             times are in every ratio, and so are its disturbances.
         between: how many.
+        backwards: begin backwards, as for every other prompt.
     """
-    made: dict[str, list[Generation]] = {name: [] for name in contenders}
     others = [name for name in contenders if name != plain]
+    order = [plain]
+    for start in range(0, len(others), between):
+        order += [*others[start : start + between], plain]
+    made: dict[str, list[Generation]] = {name: [] for name in contenders}
     for turn in range(turns):
-        order = others if turn % 2 == 0 else others[::-1]
-        for start in range(0, max(1, len(order)), between):
-            for name in (plain, *order[start : start + between]):
-                made[name].append(contenders[name]())
+        for name in order if (turn % 2 == 0) != backwards else reversed(order):
+            made[name].append(contenders[name]())
     return made
 
 
 def described(runs: Sequence[Generation]) -> Row:
     """A contender's numbers on one prompt: times are means over its runs.
 
-    Its runs make the same tokens in the same rounds; only times differ. All but the first three names
-    leave out the first round, which reads the prompt.
+    Its runs make the same tokens in the same rounds; only times differ. ``block_efficiency``, ``alpha``
+    and ``judged_at`` are of all rounds; the others leave out the first one, which reads the prompt.
     """
     first = runs[0]
     rounds = steady(first)
     judged, accepted = judged_tokens(first.rounds)
     row: dict[str, Any] = {
-        "new_tokens": first.metrics.new_tokens,
         "block_efficiency": first.metrics.block_efficiency,
         "alpha": accepted / judged if judged else None,
         "seconds_per_token": mean(map(seconds_per_token, runs)),
@@ -75,9 +81,6 @@ def described(runs: Sequence[Generation]) -> Row:
         )
     waits = [one.seconds.total for made in runs for one in steady(made)]
     row["wait_p50"], row["wait_p95"] = _percentiles(waits)
-    for name in ("inter_token_p50", "inter_token_p95"):
-        found = [value for made in runs if (value := getattr(made.metrics, name)) is not None]
-        row[name] = median(found) if found else None
     return row
 
 

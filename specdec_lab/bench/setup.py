@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import torch
 
 from specdec_lab.bench.results import Ledger, Result
 from specdec_lab.draft_model import EMBEDDED_DRAFTS, stored_drafts
-from specdec_lab.drafters import Drafter
+from specdec_lab.drafters import ModelDrafter
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.pretrained import Pair, embedded_draft
 from specdec_lab.provenance import provenance
@@ -42,16 +42,19 @@ class Setup:
         return self._pairs[dtype]
 
     def ledger(
-        self,
-        experiment: str,
-        settings: dict[str, Any],
-        pair: Pair,
-        drafter: Drafter | None = None,
+        self, experiment: str, keys: Iterable[str], settings: dict[str, Any], pair: Pair
     ) -> Ledger:
         """The kept result of an experiment: begun, or gone on with."""
-        whole = {"quick": self.quick} | settings
+        drafter = None if pair.draft is None else ModelDrafter(pair.draft)
+        whole = {"quick": self.quick, "draft": _checksum(pair)} | settings | {"keys": list(keys)}
         made = Result(experiment, provenance(pair.target, drafter), whole)
         return Ledger(self.out / f"{experiment}.json", made)
+
+
+def _checksum(pair: Pair) -> str | None:
+    """Of the embedded draft model, whose name says nothing of how it was trained."""
+    stored = {one.title: one.sha256 for one in stored_drafts().values()}
+    return None if pair.draft is None else stored.get(pair.draft.name)
 
 
 def prompt_ids(pair: Pair, prompt: str | Sequence[int]) -> list[int]:
@@ -61,11 +64,15 @@ def prompt_ids(pair: Pair, prompt: str | Sequence[int]) -> list[int]:
 
 
 def ancestors_of(pair: Pair) -> dict[str, HFCausalLM]:
-    """The pair's draft model from earlier in its training, the better first; none for most pairs."""
+    """The pair's draft model from earlier in its training, the better first; none for most pairs.
+
+    By how much of its training each has had, as its title says.
+    """
     newest, *older = EMBEDDED_DRAFTS
-    if pair.draft is None or pair.draft.name != stored_drafts()[newest].title:
+    titles = {name: one.title for name, one in stored_drafts().items()}
+    if pair.draft is None or pair.draft.name != titles[newest]:
         return {}
-    return {name.removeprefix(f"{newest}-"): embedded_draft(pair.target, name) for name in older}
+    return {titles[name].rpartition(", ")[2]: embedded_draft(pair.target, name) for name in older}
 
 
 def dtypes_of(device: torch.device) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from statistics import mean
 
 from tqdm.auto import tqdm
 
@@ -19,7 +19,7 @@ from specdec_lab.bench.prompts import CONVERSATION, MATHEMATICS, PASSAGES, QUEST
 from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.runs import decode_in_turns, judged_tokens, seconds_per_token
 from specdec_lab.bench.setup import Setup, ancestors_of, prompt_ids
-from specdec_lab.benchmark import paired_ratio
+from specdec_lab.benchmark import FEWEST, paired_ratio
 from specdec_lab.decoding import generate
 from specdec_lab.drafters import Drafter, LayerSkipDrafter, ModelDrafter
 from specdec_lab.language_model import HFCausalLM
@@ -29,6 +29,8 @@ from specdec_lab.theory import expected_speedup
 
 EXPERIMENT = "slower"
 BATCH = 16
+USUAL = "the usual case"
+"""What the others are compared with."""
 Prompts = list[list[int]]
 
 
@@ -42,7 +44,6 @@ class Case:
         target, drafter, gamma: who decodes.
         calibration, prompts: what alpha is measured on before, and what is timed: token ids.
         context: tokens in the cache when c and v are timed.
-        because: the number that predicts it: "alpha", "c" or "v".
         batch: sequences decoded together.
     """
 
@@ -53,7 +54,6 @@ class Case:
     gamma: int
     calibration: Prompts
     prompts: Prompts
-    because: str
     context: int = 128
     batch: int = 1
 
@@ -61,53 +61,49 @@ class Case:
 def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     """Measure it, or what is missing of it."""
     pair = setup.pair(dtype)
-    budget, turns = (16, 1) if setup.quick else (32, 3)
+    budget, most = (16, 1) if setup.quick else (32, FEWEST)
     cases = {case.key: case for case in cases_of(pair)}
-    settings = {"dtype": dtype, "cases": list(cases), "max_new_tokens": budget, "turns": turns}
-    ledger = setup.ledger(EXPERIMENT, settings, pair)
-    for key in tqdm(ledger.missing(cases), desc=EXPERIMENT, unit="case", disable=not setup.progress):
-        ledger.add(key, one_case(cases[key], budget, turns, most=1 if setup.quick else 3))
+    settings = {"dtype": dtype, "max_new_tokens": budget, "prompts": most}
+    ledger = setup.ledger(EXPERIMENT, cases, settings, pair)
+    for key in tqdm(ledger.missing, desc=EXPERIMENT, unit="case", disable=not setup.progress):
+        usual = ledger.result.of(key=USUAL)
+        ledger.add(key, one_case(cases[key], budget, most, usual[0] if usual else None))
     return ledger.result
 
 
 def cases_of(pair: Pair) -> Iterator[Case]:
-    """Those that this pair allows."""
+    """The usual one, and those to lose that this pair allows."""
 
-    def chats(texts: Sequence[str]) -> Prompts:
+    def ids(texts: Sequence[str]) -> Prompts:
         return [prompt_ids(pair, text) for text in texts]
 
     target = pair.target
-    calibration, prompts = chats(CONVERSATION[4:]), chats(CONVERSATION[:3])
+    calibration, prompts = ids(CONVERSATION[FEWEST:]), ids(CONVERSATION[:FEWEST])
+    if pair.draft is not None:
+        drafter, what = ModelDrafter(pair.draft), "the draft model on short chats"
+        yield Case(USUAL, what, target, drafter, 2, calibration, prompts)
     itself = ModelDrafter(HFCausalLM(target.model, target.vocab_size))
-    yield Case(
-        "a costly draft", "the target drafts for itself", target, itself, 4, calibration, prompts, "c"
-    )
+    what = "the target drafts for itself"
+    yield Case("a costly draft", what, target, itself, 4, calibration, prompts)
     if pair.draft is None:
         return
-    ancestors = list(ancestors_of(pair).values())
+    ancestors = list(ancestors_of(pair).items())
     if ancestors:
-        weak, what = ModelDrafter(ancestors[-1]), "the draft model from early in its training"
-        yield Case("a weak draft, drafting far", what, target, weak, 8, calibration, prompts, "alpha")
+        age, weak = ancestors[-1]
+        what = f"the draft model {age}"
+        yield Case("a weak draft", what, target, ModelDrafter(weak), 8, calibration, prompts)
     small = HFCausalLM(pair.draft.model, target.vocab_size, pair.draft.name)
-    depth = small.model.config.num_hidden_layers
+    depth = small.model.config.get_text_config(decoder=True).num_hidden_layers
     if depth > 1:
-        half, what = (
-            LayerSkipDrafter(small, depth // 2),
-            "the draft model decodes, half of its layers draft",
-        )
-        yield Case("a small target", what, small, half, 2, calibration, prompts, "c")
-    drafter = ModelDrafter(pair.draft)
-    yield Case(
-        "a large batch", f"{BATCH} sequences together", target, drafter, 4,
-        calibration, short_prompts(pair, BATCH), "v", batch=BATCH,
-    )  # fmt: skip
-    asked = [
-        chats([long_text(question)]) for question in ("How fast does a glacier flow?", QUESTIONS[0])
-    ]
-    yield Case(
-        "a long context", f"behind {len(asked[0][0])} tokens", target, drafter, 4,
-        asked[1], asked[0], "alpha", context=len(asked[0][0]),
-    )  # fmt: skip
+        half, what = LayerSkipDrafter(small, depth // 2), "the draft model; half of its layers draft"
+        yield Case("a small target", what, small, half, 2, calibration, prompts)
+    together, what = short_prompts(pair, BATCH), f"{BATCH} sequences together"
+    yield Case("a large batch", what, target, drafter, 4, calibration, together, batch=BATCH)
+    *asked, other = ids([long_text(question) for question in QUESTIONS[: FEWEST + 1]])
+    context = len(asked[0])
+    if target.context_limit is None or context + 64 < target.context_limit:
+        what = f"behind {context} tokens"
+        yield Case("a long context", what, target, drafter, 4, [other], asked, context=context)
 
 
 def long_text(question: str) -> str:
@@ -116,14 +112,13 @@ def long_text(question: str) -> str:
     return f"These are my notes.\n{notes}\n\nNow answer one question only: {question}"
 
 
-def one_case(case: Case, budget: int, turns: int, most: int) -> Row:
-    """Predict, then run; ``most`` prompts on either side."""
+def one_case(case: Case, budget: int, most: int, usual: Row | None) -> Row:
+    """Predict, then run; at most so many prompts on either side, or so many turns of a batch."""
     if case.batch == 1:
         case = replace(case, calibration=case.calibration[:most], prompts=case.prompts[:most])
     alpha, costs = measured_alpha(case, budget), costs_of(case)
     v = costs.of(case.gamma) - case.gamma * costs.c
-    predicted = expected_speedup(alpha, case.gamma, costs.c, v)
-    plain, drafted = timed(case, budget, turns)
+    plain, drafted = timed(case, budget, most)
     ratio = paired_ratio(plain, drafted)
     return {
         "what": case.what,
@@ -131,12 +126,25 @@ def one_case(case: Case, budget: int, turns: int, most: int) -> Row:
         "alpha": alpha,
         "c": costs.c,
         "v": v,
-        "predicted": predicted,
+        "predicted": expected_speedup(alpha, case.gamma, costs.c, v),
         "speedup": ratio.value,
         "speedup_low": ratio.low,
         "speedup_high": ratio.high,
-        "because": case.because,
+        "curve": {str(n): value for n, value in costs.v.items()},
+        "because": None if usual is None else to_blame(alpha, case.gamma, costs.c, v, usual),
     }
+
+
+def to_blame(alpha: float, gamma: int, c: float, v: float, usual: Row) -> str:
+    """Which of alpha, c and v, put back to what it usually is, would raise the prediction the most."""
+    curve = {int(n): value for n, value in usual["curve"].items()}
+    usual_v = Costs(0.0, curve).of(gamma)
+    back = {
+        "alpha": expected_speedup(usual["alpha"], gamma, c, v),
+        "c": expected_speedup(alpha, gamma, usual["c"], v),
+        "v": expected_speedup(alpha, gamma, c, usual_v),
+    }
+    return max(back, key=back.__getitem__)
 
 
 def measured_alpha(case: Case, budget: int) -> float:
@@ -152,35 +160,41 @@ def measured_alpha(case: Case, budget: int) -> float:
 def costs_of(case: Case) -> Costs:
     """c and v(gamma + 1) where the case decodes: behind its context, in its batch."""
     if case.batch > 1:
-        return batch_costs(case.target, case.drafter, case.batch, (case.gamma,), turns=5)
-    if isinstance(case.drafter, LayerSkipDrafter):
-        plain = ModelDrafter(case.drafter.model)
-        return measure_costs(case.target, plain, case.gamma, case.context, repeats=9)
-    return measure_costs(case.target, case.drafter, case.gamma, case.context, repeats=9)
+        return batch_costs(case.target, case.drafter, case.batch, (case.gamma,), turns=9)
+    longest = 8 if case.key == USUAL else case.gamma
+    return measure_costs(case.target, case.drafter, longest, case.context, repeats=15)
 
 
 def timed(case: Case, budget: int, turns: int) -> tuple[list[float], list[float]]:
-    """Seconds per token without and with drafts, of each prompt and turn (a batch is one prompt)."""
-    options: dict[str, Any] = {"max_new_tokens": budget, "end_ids": []}
+    """Seconds per token without and with drafts, of each prompt, or of each turn of a batch."""
     if case.batch > 1:
-        return _timed_batch(case, options, turns)
+        return _timed_batch(case, budget, turns)
     plain, drafted = list[float](), list[float]()
-    for prompt in case.prompts:
+    for number, prompt in enumerate(case.prompts):
 
         def decoded(drafter: Drafter | None, prompt: list[int] = prompt) -> Callable[[], Generation]:
-            return lambda: generate(case.target, prompt, drafter=drafter, gamma=case.gamma, **options)
+            return lambda: generate(
+                case.target, prompt, drafter=drafter, gamma=case.gamma, max_new_tokens=budget
+            )
 
-        made = decode_in_turns({"plain": decoded(None), "drafted": decoded(case.drafter)}, turns)
-        plain += map(seconds_per_token, made["plain"])
-        drafted += map(seconds_per_token, made["drafted"])
+        contenders = {"plain": decoded(None), "drafted": decoded(case.drafter)}
+        made = decode_in_turns(contenders, backwards=number % 2 == 1)
+        plain.append(mean(map(seconds_per_token, made["plain"])))
+        drafted.append(mean(map(seconds_per_token, made["drafted"])))
     return plain, drafted
 
 
-def _timed_batch(case: Case, options: dict[str, Any], turns: int) -> tuple[list[float], list[float]]:
-    seconds: tuple[list[float], list[float]] = ([], [])
-    for _ in range(turns):
-        for drafter, times in zip((None, case.drafter), seconds, strict=True):
-            gamma = None if drafter is None else case.gamma
-            made = generate_batch(case.target, case.prompts, drafter=drafter, gamma=gamma, **options)
-            times.append(batch_seconds_per_token(made))
-    return seconds
+def _timed_batch(case: Case, budget: int, turns: int) -> tuple[list[float], list[float]]:
+    seconds: dict[bool, list[float]] = {False: [], True: []}
+    for turn in range(turns):
+        for drafts in (False, True) if turn % 2 == 0 else (True, False):
+            made = generate_batch(
+                case.target,
+                case.prompts,
+                drafter=case.drafter if drafts else None,
+                gamma=case.gamma if drafts else None,
+                max_new_tokens=budget,
+                end_ids=[],
+            )
+            seconds[drafts].append(batch_seconds_per_token(made))
+    return seconds[False], seconds[True]

@@ -6,20 +6,20 @@ acceptance that was measured here and from costs that are measured apart, stands
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 from tqdm.auto import tqdm
 
-from specdec_lab.adaptive import Costs
+from specdec_lab.adaptive import Costs, time_steps
 from specdec_lab.bench.own_time import own_time
 from specdec_lab.bench.prompts import SIX_KINDS
 from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.runs import Decode, decode_in_turns, described
-from specdec_lab.bench.setup import Setup, ancestors_of, context_of, prompt_ids
-from specdec_lab.benchmark import take_turns
+from specdec_lab.bench.setup import Setup, ancestors_of, prompt_ids
+from specdec_lab.benchmark import FEWEST
 from specdec_lab.drafters import CorruptedDrafter, Drafter, LayerSkipDrafter, ModelDrafter, NGramDrafter
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.pretrained import Pair
@@ -30,7 +30,6 @@ EXPERIMENT = "sweep"
 GAMMAS = (1, 2, 4, 8)
 TEMPERATURES = (0.0, 1.0)
 NOISES = (0.2, 0.5)
-CONTEXT = 128
 COPIED = (17, 25)
 """What the forward behind a draft that copies a text reads."""
 MAIN = ("n-gram", "draft model")
@@ -60,7 +59,7 @@ def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     """Measure it, or what is missing of it."""
     pair = setup.pair(dtype)
     tasks = tasks_for(setup)
-    budget, turns = (16, 1) if setup.quick else (32, 2)
+    budget = 16 if setup.quick else 32
     gammas = (2, 4) if setup.quick else GAMMAS
     drafters = drafters_of(pair)
     if setup.quick:
@@ -70,43 +69,40 @@ def run(setup: Setup, dtype: str = "bfloat16") -> Result:
         "gammas": gammas,
         "drafters": list(drafters),
         "greedily_on_the_first_prompts_only": [name for name in drafters if name in HOPELESS],
-        **described_tasks(tasks),
+        "prompts": digest(tasks),
         "max_new_tokens": budget,
-        "turns": turns,
     }
-    ledger = setup.ledger(EXPERIMENT, settings, pair)
-    if ledger.missing([COSTS]):
-        ledger.add(COSTS, costs(pair.target, drafters, gammas, 3 if setup.quick else 15))
-    if ledger.missing([OWN_TIME]):
-        ledger.add(OWN_TIME, own_time(pair, 2, budget, turns=1 if setup.quick else 6))
-    todo = ledger.missing(tasks)
+    ledger = setup.ledger(EXPERIMENT, [COSTS, OWN_TIME, *tasks], settings, pair)
+    if COSTS in ledger.missing:
+        ledger.add(COSTS, costs(pair.target, drafters, gammas, 3 if setup.quick else 25))
+    if OWN_TIME in ledger.missing:
+        ledger.add(OWN_TIME, own_time(pair, 2, budget, prompts=1 if setup.quick else 8))
+    todo = ledger.missing
     for key in tqdm(todo, desc=EXPERIMENT, unit="prompt", disable=not setup.progress):
         task = tasks[key]
         everything = task.number == 0 and task.temperature == 0.0
         mine = {name: one for name, one in drafters.items() if everything or name not in HOPELESS}
-        ledger.add(key, one_prompt(pair, task, mine, gammas, budget, turns))
+        ledger.add(key, one_prompt(pair, task, mine, gammas, budget))
     return ledger.result
 
 
 def tasks_for(setup: Setup) -> dict[str, Task]:
-    """Three prompts of each kind; or, to be quick, one of every other kind, greedily."""
-    of_each = 1 if setup.quick else 3
+    """Six prompts of each kind; or, to be quick, one of every other kind, greedily."""
+    of_each = 1 if setup.quick else FEWEST
     temperatures = TEMPERATURES[:1] if setup.quick else TEMPERATURES
     kinds = list(SIX_KINDS)[:: 2 if setup.quick else 1]
     tasks = [
         Task(kind, number, SIX_KINDS[kind][number], temperature)
-        for number in range(of_each)
+        for number in range(min(of_each, *map(len, SIX_KINDS.values())))
         for kind in kinds
         for temperature in temperatures
     ]
     return {task.key: task for task in tasks}
 
 
-def described_tasks(tasks: Mapping[str, Task]) -> dict[str, Any]:
-    """For the settings of a result."""
-    numbers = {task.number for task in tasks.values()}
-    temperatures = sorted({task.temperature for task in tasks.values()})
-    return {"temperatures": temperatures, "prompts_of_each_kind": len(numbers)}
+def digest(tasks: Mapping[str, Task]) -> str:
+    """Tells the tasks from others, for the settings of a result."""
+    return hashlib.sha256(repr(list(tasks.values())).encode()).hexdigest()[:12]
 
 
 def drafters_of(pair: Pair) -> dict[str, Drafter]:
@@ -116,7 +112,7 @@ def drafters_of(pair: Pair) -> dict[str, Drafter]:
     if pair.draft is not None:
         drafters["draft model"] = ModelDrafter(pair.draft)
         for age, model in list(ancestors_of(pair).items())[:1]:
-            drafters[f"draft model, {age} of its training"] = ModelDrafter(model)
+            drafters[f"draft model, {age}"] = ModelDrafter(model)
         for noise in NOISES:
             drafters[f"draft model, {noise:.0%} noise"] = CorruptedDrafter(
                 ModelDrafter(pair.draft), noise
@@ -138,9 +134,8 @@ def one_prompt(
     drafters: Mapping[str, Drafter],
     gammas: tuple[int, ...],
     budget: int,
-    turns: int,
 ) -> Row:
-    """Decode it in every way, in turns."""
+    """Decode it in every way; on every other prompt backwards."""
     options: dict[str, Any] = {
         "max_new_tokens": budget,
         "sampling": Sampling(task.temperature),
@@ -156,7 +151,7 @@ def one_prompt(
     for name, drafter in drafters.items():
         for gamma in lengths_for(drafter, gammas):
             contenders[f"{name}, {gamma}"] = with_drafter(drafter, gamma)
-    made = decode_in_turns(contenders, turns)
+    made = decode_in_turns(contenders, backwards=task.number % 2 == 1)
     plain = described(made["plain"])
     runs = []
     for name, drafter in drafters.items():
@@ -175,16 +170,17 @@ def one_prompt(
 
 
 def look_up_limit(plain: Generation) -> float:
-    """Tokens per round that no look-up could exceed on this output, however well it chose its source.
+    """Tokens per round, of all rounds, that no look-up could exceed on this output.
 
-    In each round, the longest piece of the output that stands anywhere in the text before it.
+    In each round the longest piece of the output that stands anywhere in the text before it, and the
+    token behind it: a look-up that always knew where to look.
     """
     text, end = plain.prompt_tokens + plain.tokens, len(plain.prompt_tokens) + len(plain.tokens)
-    place, rounds = len(plain.prompt_tokens) + 1, 0
+    place, rounds = len(plain.prompt_tokens), 0
     while place < end:
         rounds += 1
         place += 1 + max(_agreeing(text, source, place) for source in range(place))
-    return (len(plain.tokens) - 1) / rounds if rounds else 1.0
+    return len(plain.tokens) / rounds
 
 
 def _agreeing(text: list[int], source: int, place: int) -> int:
@@ -198,36 +194,15 @@ def _agreeing(text: list[int], source: int, place: int) -> int:
 def costs(
     target: HFCausalLM, drafters: Mapping[str, Drafter], gammas: tuple[int, ...], turns: int
 ) -> Row:
-    """c of each drafting model, and v(n) at the lengths that the drafts need; interleaved."""
+    """c of each drafting model, and v(n) at the lengths that the drafts need."""
     models = {
         name: drafter.model for name, drafter in drafters.items() if isinstance(drafter, ModelDrafter)
     }
-    lengths = sorted({1, *(gamma + 1 for gamma in gammas), *COPIED})
-    context = context_of(CONTEXT, target.vocab_size)
-    for model in (target, *models.values()):
-        model.reset()
-        model.extend(context, rows=1)
-
-    def forward(model: Any, count: int) -> Callable[[], None]:
-        def step() -> None:
-            if count == 1:
-                model.extend_kept([7])
-            else:
-                model.extend([7] * count)
-            model.rewind(CONTEXT)
-
-        return step
-
-    contenders = {f"v {n}": forward(target, n) for n in lengths}
-    contenders |= {f"c {name}": forward(model, 1) for name, model in models.items()}
-    seconds = take_turns(contenders, turns, synchronize=target.synchronize)
-    one = median(seconds["v 1"])
-    for model in (target, *models.values()):
-        model.reset()
+    lengths = sorted({*(gamma + 1 for gamma in gammas), *COPIED})
+    found = time_steps(target, models, lengths, repeats=turns)
     return {
-        "target_seconds": one,
-        "v": {str(n): median(seconds[f"v {n}"]) / one for n in lengths},
-        "c": {name: median(seconds[f"c {name}"]) / one for name in models},
+        "v": {str(n): value for n, value in found["v"].v.items()},
+        "c": {name: found[name].c for name in models},
     }
 
 

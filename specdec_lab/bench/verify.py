@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from statistics import median
 
-import torch
 from tqdm.auto import tqdm
 
 from specdec_lab.bench.results import Result
 from specdec_lab.bench.setup import Setup, context_of, dtypes_of
-from specdec_lab.benchmark import paired_ratio, take_turns
+from specdec_lab.benchmark import FEWEST, paired_ratio, take_turns
 from specdec_lab.language_model import HFCausalLM
 
 EXPERIMENT = "verify"
@@ -22,12 +21,11 @@ DEAR = 1.25
 
 def run(setup: Setup) -> Result:
     """Measure it, or what is missing of it."""
-    turns = 5 if setup.quick else 15
-    device = setup.pair(dtypes_of(torch.device("cpu"))[0]).target.device
-    dtypes = dtypes_of(device)
-    settings = {"context": CONTEXT, "lengths": LENGTHS, "turns": turns, "dtypes": dtypes}
-    ledger = setup.ledger(EXPERIMENT, settings, setup.pair(dtypes[0]))
-    for dtype in ledger.missing(dtypes):
+    turns = FEWEST if setup.quick else 15
+    pair = setup.pair("bfloat16")
+    settings = {"context": CONTEXT, "lengths": LENGTHS, "turns": turns}
+    ledger = setup.ledger(EXPERIMENT, dtypes_of(pair.target.device), settings, pair)
+    for dtype in ledger.missing:
         target = setup.pair(dtype).target
         target.reset()
         target.extend(context_of(CONTEXT, target.vocab_size), rows=1)

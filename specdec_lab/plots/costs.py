@@ -31,12 +31,17 @@ def time_per_token(result: Mapping[str, Any]) -> Figure | None:
     return finish(figure, "measured", where(result))
 
 
-def roofline(machine: Machine, points: Sequence[tuple[str, float, float | None]]) -> Figure:
+def roofline(
+    machine: Machine,
+    points: Sequence[tuple[str, float, float | None]],
+    note: str = "times here and now; FLOPs and bytes are counted, not measured",
+) -> Figure:
     """A machine's roofline, and what forward passes reached below it.
 
     Args:
         machine: as measured.
         points: (label, FLOPs per byte, FLOP/s measured or None).
+        note: where the times come from.
     """
     figure, axes = plt.subplots(figsize=(7.0, 4.0))
     lowest = min(intensity for _, intensity, _ in points) / 2
@@ -70,7 +75,7 @@ def roofline(machine: Machine, points: Sequence[tuple[str, float, float | None]]
     axes.set_xlabel("arithmetic intensity [FLOP per byte moved]")
     axes.set_ylabel("GFLOP/s")
     axes.legend(frameon=False, loc="upper left")
-    return finish(figure, "measured", "times here and now; FLOPs and bytes are counted, not measured")
+    return finish(figure, "measured", note)
 
 
 def verification_cost(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import mean, median
-from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator, ScalarFormatter
 
-from specdec_lab.bench.groups import Group, groups_of, shortest_way
+from specdec_lab.bench.groups import by_length, chosen_apart, groups_of
 from specdec_lab.bench.results import Result
+from specdec_lab.bench.sheets import origin, over_our_plain
 from specdec_lab.benchmark import Machine, Ratio, paired_ratio
 from specdec_lab.plots.costs import roofline
 from specdec_lab.plots.style import BLUE, GREEN, GREY, ORANGE, PINK, RED, finish
@@ -25,16 +25,13 @@ DRAFTED = "draft model"
 
 
 def _where(result: Result) -> str:
-    made = result.provenance
-    dtype = result.settings.get("dtype")
-    models = f"{made['target']}{f' in {dtype}' if dtype else ''}"
-    return f"{models}, {made['threads']} threads of {made['hardware']}, {made['date'][:10]}"
+    return origin(result).removeprefix("measured: ")
 
 
-def _even(axes: Axes, label: str = "plain decoding") -> None:
+def _even(axes: Axes) -> None:
     axes.axhline(1.0, color=plt.rcParams["text.color"], linewidth=1)
     axes.annotate(
-        label, (1.0, 1.0), xycoords=("axes fraction", "data"), xytext=(-2, 3),
+        "plain decoding", (1.0, 1.0), xycoords=("axes fraction", "data"), xytext=(-2, 3),
         textcoords="offset points", ha="right", fontsize=8, color=GREY,
     )  # fmt: skip
 
@@ -68,7 +65,8 @@ def decode_roofline(result: Result, shape: ModelShape, dtype: str, verify: Resul
             flops = forward_flops(shape, n, context)
             intensity = flops / forward_bytes(shape, n, context, size)
             points.append((f"{n} tokens", intensity, flops / curve["seconds"][str(n)]))
-    figure = roofline(Machine(row["peak_flops"], row["bandwidth"]), points)
+    machine = Machine(row["peak_flops"], row["bandwidth"])
+    figure = roofline(machine, points, f"FLOPs and bytes are counted, not measured; {_where(result)}")
     figure.axes[0].set_title(f"One forward pass on this machine's roofline, {dtype}", fontsize=10)
     return figure
 
@@ -103,15 +101,13 @@ def speedup_by_length(result: Result, temperature: float = 0.0) -> Figure:
     for place, drafter in enumerate(dict.fromkeys(group.drafter for group in groups)):
         colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
         mine = [group for group in groups if group.drafter == drafter]
-        pooled = [
-            Group.pooled([group for group in mine if group.gamma == gamma])
-            for gamma in dict.fromkeys(group.gamma for group in mine)
-        ]
+        if drafter.endswith("noise"):
+            continue  # it drafts anew behind each token that it spoils: its times are its own
+        pooled = list(by_length(mine).values())
         lengths = [group.gamma for group in pooled]
         values = [group.speedup for group in pooled]
         axes.errorbar(
-            lengths, [one.value for one in values],
-            [[one.value - one.low for one in values], [one.high - one.value for one in values]],
+            lengths, [one.value for one in values], _whiskers(values),
             marker=marker, color=colour, label=drafter, markersize=5, linewidth=1.6, elinewidth=0.8,
         )  # fmt: skip
         promised = [[one.speedup for one in group.predictions] for group in pooled]
@@ -152,6 +148,7 @@ def acceptance_by_position(result: Result, temperature: float = 0.0) -> Figure:
             range(1, len(rates) + 1), rates, marker=marker, color=colour, label=drafter, markersize=5
         )
     axes.set_ylim(0, 1.03)
+    axes.set_xticks(range(1, 9))
     axes.set_xlabel("place in the draft")
     axes.set_ylabel("accepted of those judged there")
     axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -164,7 +161,7 @@ def latency(result: Result, temperature: float = 0.0) -> Figure:
     groups = [group for group in groups_of(result) if group.temperature == temperature]
     wanted = (("draft model", 2), ("draft model", 8), ("n-gram", 8))
     names = ["plain"] + [f"{name}, gamma {gamma}" for name, gamma in wanted]
-    found = [[plain for group in groups for plain, _ in group.runs]]
+    found = [[row["plain"] for row in result.of(temperature=temperature)]]
     found += [
         [run for group in groups if (group.drafter, group.gamma) == one for _, run in group.runs]
         for one in wanted
@@ -229,44 +226,43 @@ def batch_falloff(result: Result) -> Figure:
 
 
 def beside_transformers(result: Result, temperature: float = 0.0) -> Figure:
-    """Each at its best draft length, by kind of prompt."""
-    rows = result.of(temperature=temperature)
-    kinds = list(dict.fromkeys(row["prompt_kind"] for row in rows))
-    ways = [way for way in (DRAFTED, "n-gram") if any(f"ours, {way}" in n for n in _names(rows))]
+    """Each at a draft length chosen on the other prompts, by kind of prompt."""
+    kinds = list(dict.fromkeys(row["prompt_kind"] for row in result.of(temperature=temperature)))
+    found = {kind: over_our_plain(result, temperature, kind) for kind in kinds}
+    names = found[kinds[0]][0]
+    ways = [
+        way for way in (DRAFTED, "n-gram") if any(name.startswith(f"ours, {way}") for name in names)
+    ]
     figure, grid = plt.subplots(1, len(ways), figsize=(7.8, 3.6), sharey=True, squeeze=False)
     for axes, way in zip(grid[0], ways, strict=True):
-        for shift, who, colour in ((-0.19, "ours", BLUE), (0.19, "theirs", ORANGE)):
-            ratios = [_over_plain(rows, kind, f"{who}, {way}") for kind in kinds]
-            label = "this library" if who == "ours" else "transformers"
-            places = [place + shift for place in range(len(kinds))]
-            axes.bar(places, [r.value for r in ratios], 0.36, color=colour, label=label)
-            whiskers = [[r.value - r.low for r in ratios], [r.high - r.value for r in ratios]]
-            axes.errorbar(
-                places, [r.value for r in ratios], whiskers, fmt="none", ecolor=GREY, elinewidth=1
-            )
+        sides = ((-0.19, "ours", "this library", BLUE), (0.19, "theirs", "transformers", ORANGE))
+        for shift, who, label, colour in sides:
+            steps = [chosen_apart(found[kind], f"{who}, {way}") for kind in kinds]
+            ratios = [paired_ratio([1.0] * len(one), one) for one in steps]
+            places, values = [i + shift for i in range(len(kinds))], [r.value for r in ratios]
+            axes.bar(places, values, 0.36, color=colour, label=label)
+            axes.errorbar(places, values, _whiskers(ratios), fmt="none", ecolor=GREY, elinewidth=1)
         axes.axhline(1.0, color=plt.rcParams["text.color"], linewidth=1)
         axes.set_xticks(range(len(kinds)), kinds, rotation=35, ha="right", fontsize=8)
         axes.set_title(way if way == DRAFTED else "n-gram (prompt look-up)", fontsize=10)
     grid[0][0].set_ylabel("speedup over our plain decoding")
     grid[0][-1].legend(frameon=False, fontsize=8)
-    note = f"whole calls, each at its best draft length, temperature {temperature:g}, 95 % intervals"
+    note = (
+        f"each at a draft length chosen on other prompts, temperature {temperature:g}, 95 % intervals"
+    )
     return finish(figure, "measured", f"{note}; {_where(result)}")
 
 
-def _names(rows: Sequence[dict[str, Any]]) -> list[str]:
-    return list(rows[0]["seconds_per_token"]) if rows else []
-
-
-def _over_plain(rows: Sequence[dict[str, Any]], kind: str, start: str) -> Ratio:
-    found = [row["seconds_per_token"] for row in rows if row["prompt_kind"] == kind]
-    best = shortest_way(found, start)
-    assert best is not None
-    return paired_ratio([one["ours, plain"] for one in found], [one[best] for one in found])
+def _whiskers(ratios: Sequence[Ratio]) -> list[list[float]]:
+    """Down to the low ends and up to the high ends; of no length where there is no interval."""
+    low = [r.value - (r.value if r.low is None else r.low) for r in ratios]
+    high = [(r.value if r.high is None else r.high) - r.value for r in ratios]
+    return [low, high]
 
 
 def adaptive_lengths(result: Result) -> Figure:
     """Fixed and adaptive draft lengths, by kind of prompt: who loses where it does not pay?"""
-    rows = result.rows
+    rows = [row for row in result.rows if "prompt" in row]
     labels = list(dict.fromkeys((row["temperature"], row["prompt_kind"]) for row in rows))
     labels.sort(key=lambda label: label[0])
     names = [name for name in rows[0]["seconds_per_token"] if name.startswith(DRAFTED)]
@@ -280,10 +276,9 @@ def adaptive_lengths(result: Result) -> Figure:
                 [row["seconds_per_token"][name] for row in found],
             )
             at = x + 0.22 * (place - (len(names) - 1) / 2)
-            axes.plot([at, at], [ratio.low, ratio.high], color=COLOURS[place], linewidth=1)
-            axes.plot(
-                at, ratio.value, MARKERS[place], color=COLOURS[place], markersize=5,
-                label=name if x == 0 else None,
+            axes.errorbar(
+                at, ratio.value, _whiskers([ratio]), marker=MARKERS[place], color=COLOURS[place],
+                markersize=5, elinewidth=1, label=name if x == 0 else None,
             )  # fmt: skip
     _even(axes)
     axes.set_xticks(
