@@ -43,6 +43,9 @@ class Sheet:
         rows: one cell per column.
         notes: sentences below the table.
         text_columns: indices of the columns that hold words, set to the left; the others to the right.
+
+    Raises:
+        ValueError: for a row with more or fewer cells than columns.
     """
 
     title: str
@@ -50,6 +53,11 @@ class Sheet:
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[Cell, ...] = ()
     text_columns: tuple[int, ...] = (0,)
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"rows: got one of {len(row)} cells, expected {len(self.columns)}")
 
     def __rich__(self) -> Group:
         title = Text(self.title, "bold")

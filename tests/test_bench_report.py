@@ -138,3 +138,8 @@ def test_the_look_up_limit_by_hand():
 def test_a_sheet_in_markdown():
     sheet = Sheet("Title", ("name", "n"), (("a", Toned("1.0", "good")),), ("note", "more"))
     assert sheet.markdown() == ("**Title**\n\n| name | n |\n| :-- | --: |\n| a | 1.0 |\n\nnote  \nmore")
+
+
+def test_every_row_of_a_sheet_has_a_cell_for_each_column():
+    with pytest.raises(ValueError, match="rows: got one of 3 cells, expected 2"):
+        Sheet("Title", ("a", "b"), (("1", "2", "3"),))

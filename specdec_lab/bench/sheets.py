@@ -252,17 +252,7 @@ def slower_sheets(result: Result) -> tuple[Sheet, ...]:
         )
         for row in result.rows
     )
-    columns = (
-        "case",
-        "what",
-        "gamma",
-        "alpha",
-        "c",
-        "v",
-        "predicted",
-        "measured",
-        "the number that says so",
-    )
+    columns = ("case", "gamma", "alpha", "c", "v", "predicted", "measured", "to blame")
     note = (
         "alpha from other prompts, c and v timed apart, all before the run: the prediction was made "
         "without seeing what it predicts. To blame: the number that, put back to that of the usual "
