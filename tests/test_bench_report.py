@@ -1,15 +1,18 @@
 """From rows to tables, pictures and the page: nothing typed, nothing lost."""
 
+import json
 from dataclasses import replace
-from pathlib import Path
 
+import jsonschema
 import pytest
 from helpers import tiny_lm
 
+from benchmarks import report
 from specdec_lab.adaptive import Costs
 from specdec_lab.bench.groups import by_length, chosen_apart, groups_of, quickest
 from specdec_lab.bench.prediction import predict
-from specdec_lab.bench.results import Result
+from specdec_lab.bench.results import SCHEMA, Result
+from specdec_lab.bench.sheets import SHEETS
 from specdec_lab.bench.sweep import look_up_limit
 from specdec_lab.decoding import generate
 from specdec_lab.drafters import NGramDrafter
@@ -17,7 +20,6 @@ from specdec_lab.provenance import provenance
 from specdec_lab.sheet import Sheet, Toned
 from specdec_lab.theory import expected_speedup, expected_tokens_per_round
 
-ROOT = Path(__file__).parents[1]
 COSTS = Costs(0.1, {1: 1.0, 3: 1.2})
 
 
@@ -143,3 +145,13 @@ def test_a_sheet_in_markdown():
 def test_every_row_of_a_sheet_has_a_cell_for_each_column():
     with pytest.raises(ValueError, match="rows: got one of 3 cells, expected 2"):
         Sheet("Title", ("a", "b"), (("1", "2", "3"),))
+
+
+def test_committed_results_keep_to_the_schema_and_are_complete():
+    files = sorted(report.SPEED.glob("*.json"))
+    assert files
+    for file in files:
+        jsonschema.validate(json.loads(file.read_text(encoding="utf-8")), SCHEMA)
+        result = Result.load(file)
+        assert (file.stem, result.settings["quick"], result.missing) == (result.experiment, False, [])
+        assert SHEETS[file.stem](result)

@@ -20,6 +20,7 @@ from specdec_lab.sampling import Sampling
 EXPERIMENT = "adaptive"
 UNSURE = 0.4
 LONGEST = {"draft model": 8, "n-gram": 24}
+COPYING = 0.9
 FIXED = 8
 """A draft length that is too long for most prompts, as one would choose for an easy one."""
 Way = tuple[Drafter | None, Gamma | None]
@@ -34,6 +35,7 @@ def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     settings = {
         "dtype": dtype,
         "unsure": UNSURE,
+        "copying": COPYING,
         "longest": LONGEST,
         "prompts": digest(tasks),
         "max_new_tokens": budget,
@@ -60,10 +62,12 @@ def ways_of(pair: Pair, told: Row) -> dict[str, Way]:
     """No drafts, fixed lengths and adaptive ones; the last is the one that is looked at for "off"."""
     v = {int(n): value for n, value in told["v"].items()}
     look_up = NGramDrafter(pair.target.vocab_size)
+    # Where a look-up finds something, its first guess is a copy that goes on.
+    copying = AdaptiveGamma(Costs(0.0, v), LONGEST["n-gram"], first_guess=COPYING)
     ways: dict[str, Way] = {
         "plain": (None, None),
         f"n-gram, {look_up.default_gamma}": (look_up, look_up.default_gamma),
-        "n-gram, adaptive": (look_up, AdaptiveGamma(Costs(0.0, v), LONGEST["n-gram"])),
+        "n-gram, adaptive": (look_up, copying),
     }
     if pair.draft is not None:
         drafter, wary = ModelDrafter(pair.draft), ModelDrafter(pair.draft, unsure=UNSURE)
