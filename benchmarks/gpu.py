@@ -22,10 +22,10 @@ from specdec_lab.adaptive import Costs, measure_costs
 from specdec_lab.bench import compare, decode, verify
 from specdec_lab.bench.batch import batch_costs
 from specdec_lab.bench.results import Result, Row
-from specdec_lab.bench.setup import Setup, context_of
+from specdec_lab.bench.setup import Setup
 from specdec_lab.bench.sheets import decode_sheets, origin, verify_sheets
 from specdec_lab.bench.sweep import Task
-from specdec_lab.benchmark import random_large_target
+from specdec_lab.benchmark import context_of, random_large_target
 from specdec_lab.drafters import ModelDrafter
 from specdec_lab.pretrained import Pair
 from specdec_lab.sheet import Sheet

@@ -16,9 +16,19 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from specdec_lab.bench.groups import BESIDE_THEORY, by_length, chosen_apart, groups_of
+from specdec_lab.bench.compare import OUR_PLAIN
+from specdec_lab.bench.groups import (
+    BESIDE_THEORY,
+    by_length,
+    chosen_apart,
+    each_length,
+    groups_of,
+    in_steps_of,
+    over_plain,
+    temperatures_and_kinds,
+)
 from specdec_lab.bench.results import Result
-from specdec_lab.bench.sheets import SHEETS, origin, over_our_plain
+from specdec_lab.bench.sheets import SHEETS, origin
 from specdec_lab.bench.sweep import OWN_TIME
 from specdec_lab.benchmark import Ratio, paired_ratio
 from specdec_lab.files import replacing
@@ -73,11 +83,11 @@ def page(found: dict[str, Result]) -> str:
     return text
 
 
-def picture(name: str, folder: str = "pictures") -> str:
+def picture(name: str) -> str:
     """A picture that follows the reader's light or dark page."""
     return (
-        f'<picture><source media="(prefers-color-scheme: dark)" srcset="{folder}/{name}-dark.svg">'
-        f'<img alt="{name}" src="{folder}/{name}-light.svg"></picture>'
+        f'<picture><source media="(prefers-color-scheme: dark)" srcset="pictures/{name}-dark.svg">'
+        f'<img alt="{name}" src="pictures/{name}-light.svg"></picture>'
     )
 
 
@@ -167,7 +177,7 @@ def _against(compare: Result, temperature: float, kinds: Sequence[str], way: str
     """Ours over theirs, each at a draft length chosen on the other prompts of the kind."""
     ours, theirs = list[float](), list[float]()
     for kind in kinds:
-        steps = over_our_plain(compare, temperature, kind)
+        steps = in_steps_of(compare, temperature, kind, OUR_PLAIN)
         ours += chosen_apart(steps, f"ours, {way}")
         theirs += chosen_apart(steps, f"theirs, {way}")
     return paired_ratio(theirs, ours)
@@ -185,17 +195,12 @@ def _beside_the_card(found: dict[str, Result]) -> list[Claim]:
             if (group.temperature, group.drafter) == (temperature, "draft model")
             and group.kind in OPEN_ENDED
         ]
-        lengths = by_length(groups)
-        steps = [
-            {str(gamma): group.steps[i] for gamma, group in lengths.items()}
-            for i in range(len(next(iter(lengths.values())).runs))
-        ]
-        apart = chosen_apart(steps, "")
+        apart = chosen_apart(each_length(list(by_length(groups).values())), "")
         claims.append(
             (
                 f"draft model over plain decoding, open-ended kinds, T {temperature:g}",
                 f"{promised:.2f}, the card's",
-                str(paired_ratio([1.0] * len(apart), apart)),
+                str(over_plain(apart)),
             )
         )
     return claims
@@ -236,13 +241,12 @@ def _own_time(found: dict[str, Result]) -> list[Claim]:
 
 def _adaptive(found: dict[str, Result]) -> list[Claim]:
     result = found["adaptive"]
-    prompts = [row for row in result.rows if "prompt" in row]
+    labels = temperatures_and_kinds(result)
+    steps = {label: in_steps_of(result, *label, "plain") for label in labels}
     rows = []
-    for name in [n for n in prompts[0]["seconds_per_token"] if n.endswith("adaptive")]:
-        ratios = {
-            (row["temperature"], row["prompt_kind"]): _gained(result, row, name) for row in prompts
-        }
-        worst = min(ratios, key=lambda key: ratios[key].value)
+    for name in [name for name in steps[labels[0]][0] if name.endswith("adaptive")]:
+        ratios = {label: over_plain([one[name] for one in steps[label]]) for label in labels}
+        worst = min(labels, key=lambda label: ratios[label].value)
         rows.append(
             (
                 f"{name}: over plain decoding, on its worst kind ({worst[1]}, T {worst[0]:g})",
@@ -251,12 +255,6 @@ def _adaptive(found: dict[str, Result]) -> list[Claim]:
             )
         )
     return rows
-
-
-def _gained(result: Result, like: dict[str, Any], name: str) -> Ratio:
-    rows = result.of(temperature=like["temperature"], prompt_kind=like["prompt_kind"])
-    plain = [row["seconds_per_token"]["plain"] for row in rows]
-    return paired_ratio(plain, [row["seconds_per_token"][name] for row in rows])
 
 
 def main() -> None:

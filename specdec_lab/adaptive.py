@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from specdec_lab.benchmark import take_turns
+from specdec_lab.benchmark import context_of, take_turns
 from specdec_lab.drafters import Drafter, ModelDrafter, NGramDrafter
 from specdec_lab.language_model import CausalLM
 from specdec_lab.records import Round
@@ -79,7 +79,7 @@ def time_steps(
     Returns:
         By name; and as "v" those of a drafter that costs nothing.
     """
-    tokens = [(1000 + 7 * place) % target.vocab_size for place in range(context)]
+    tokens = context_of(context, target.vocab_size)
     for model in (target, *drafts.values()):
         model.reset()
         model.extend(tokens, rows=1)

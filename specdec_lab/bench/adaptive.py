@@ -7,11 +7,11 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from specdec_lab.adaptive import AdaptiveGamma, Costs, time_steps
+from specdec_lab.adaptive import AdaptiveGamma
 from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.runs import Decode, decode_in_turns, seconds_per_token, steady
 from specdec_lab.bench.setup import Setup, prompt_ids
-from specdec_lab.bench.sweep import COSTS, Task, digest, tasks_for
+from specdec_lab.bench.sweep import COSTS, Task, costs, costs_of, digest, tasks_for
 from specdec_lab.decoding import Gamma
 from specdec_lab.drafters import Drafter, ModelDrafter, NGramDrafter
 from specdec_lab.pretrained import Pair
@@ -21,6 +21,8 @@ EXPERIMENT = "adaptive"
 UNSURE = 0.4
 LONGEST = {"draft model": 8, "n-gram": 24}
 COPYING = 0.9
+TOLD = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24)
+"""The draft lengths whose cost the policies are told."""
 FIXED = 8
 """A draft length that is too long for most prompts, as one would choose for an easy one."""
 Way = tuple[Drafter | None, Gamma | None]
@@ -42,28 +44,20 @@ def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     }
     ledger = setup.ledger(EXPERIMENT, [COSTS, *tasks], settings, pair)
     if COSTS in ledger.missing:
-        ledger.add(COSTS, costs(pair, 5 if setup.quick else 25))
+        # Measured once, so that a resumed run decides alike.
+        drafters = {} if pair.draft is None else {"draft model": ModelDrafter(pair.draft)}
+        ledger.add(COSTS, costs(pair.target, drafters, TOLD, 5 if setup.quick else 25))
     ways = ways_of(pair, ledger.result.of(key=COSTS)[0])
     for key in tqdm(ledger.missing, desc=EXPERIMENT, unit="prompt", disable=not setup.progress):
         ledger.add(key, one_prompt(pair, tasks[key], ways, budget))
     return ledger.result
 
 
-def costs(pair: Pair, repeats: int) -> Row:
-    """What the policies are told: c and v(n), measured once, so that a resumed run decides alike."""
-    models = {} if pair.draft is None else {"draft model": pair.draft}
-    lengths = [n + 1 for n in (1, 2, 3, 4, 5, 6, 8, 12, 16, 24)]
-    found = time_steps(pair.target, models, lengths, repeats=repeats)
-    v = {str(n): value for n, value in found["v"].v.items()}
-    return {"v": v, "c": {name: found[name].c for name in models}}
-
-
 def ways_of(pair: Pair, told: Row) -> dict[str, Way]:
     """No drafts, fixed lengths and adaptive ones; the last is the one that is looked at for "off"."""
-    v = {int(n): value for n, value in told["v"].items()}
     look_up = NGramDrafter(pair.target.vocab_size)
     # Where a look-up finds something, its first guess is a copy that goes on.
-    copying = AdaptiveGamma(Costs(0.0, v), LONGEST["n-gram"], first_guess=COPYING)
+    copying = AdaptiveGamma(costs_of("n-gram", told), LONGEST["n-gram"], first_guess=COPYING)
     ways: dict[str, Way] = {
         "plain": (None, None),
         f"n-gram, {look_up.default_gamma}": (look_up, look_up.default_gamma),
@@ -71,7 +65,7 @@ def ways_of(pair: Pair, told: Row) -> dict[str, Way]:
     }
     if pair.draft is not None:
         drafter, wary = ModelDrafter(pair.draft), ModelDrafter(pair.draft, unsure=UNSURE)
-        gamma = AdaptiveGamma(Costs(told["c"]["draft model"], v), LONGEST["draft model"])
+        gamma = AdaptiveGamma(costs_of("draft model", told), LONGEST["draft model"])
         ways |= {
             f"draft model, {drafter.default_gamma}": (drafter, drafter.default_gamma),
             f"draft model, {FIXED}": (drafter, FIXED),

@@ -18,8 +18,8 @@ from specdec_lab.batched_model import BatchedLM
 from specdec_lab.bench.prompts import CONVERSATION, MATHEMATICS, QUESTIONS, TRANSLATION
 from specdec_lab.bench.results import Result, Row
 from specdec_lab.bench.runs import steady
-from specdec_lab.bench.setup import Setup, context_of, prompt_ids
-from specdec_lab.benchmark import paired_ratio, take_turns
+from specdec_lab.bench.setup import Setup, prompt_ids
+from specdec_lab.benchmark import context_of, paired_ratio, take_turns
 from specdec_lab.decoding import generate
 from specdec_lab.drafters import Drafter, ModelDrafter, NGramDrafter
 from specdec_lab.language_model import HFCausalLM

@@ -28,6 +28,8 @@ LOOK_UPS = (5, 10, 24)
 UNSURE, LONGEST = 0.4, 5
 """A draft that ends where the draft model is unsure. transformers looks at the probability of the last
 token, this library at the product of the largest ones so far."""
+OUR_PLAIN = "ours, plain"
+"""The contender that all are compared with."""
 Call = Callable[[], int]
 """Decodes once; how many tokens it made."""
 
@@ -101,7 +103,7 @@ def contenders(pair: Pair, task: Task, lengths: Lengths, budget: int) -> dict[st
     calls = {
         "ours, one token": _ours(pair, task, 1, None, None),
         "theirs, one token": _theirs(pair, task, 1),
-        "ours, plain": _ours(pair, task, budget, None, None),
+        OUR_PLAIN: _ours(pair, task, budget, None, None),
         "theirs, plain": _theirs(pair, task, budget),
     }
     if pair.draft is not None:

@@ -14,8 +14,8 @@ from torch.profiler import ProfilerActivity, profile
 from tqdm.auto import tqdm
 
 from specdec_lab.bench.results import Result, Row
-from specdec_lab.bench.setup import Setup, context_of, dtypes_of
-from specdec_lab.benchmark import measure_machine, median_seconds, take_turns
+from specdec_lab.bench.setup import Setup, dtypes_of
+from specdec_lab.benchmark import context_of, measure_machine, median_seconds, take_turns
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.roofline import ModelShape, attainable_flops, forward_bytes, forward_flops
 
@@ -56,10 +56,8 @@ def run(setup: Setup) -> Result:
 
 def _step(target: HFCausalLM, context: int, turns: int) -> Row:
     """Seconds of one step behind a context, with the cache and without."""
-    shape, size = (
-        ModelShape.of(target.model.config.get_text_config(decoder=True)),
-        target.dtype.itemsize,
-    )
+    shape = ModelShape.of(target.model.config.get_text_config(decoder=True))
+    size = target.dtype.itemsize
     tokens = context_of(context, target.vocab_size)
     target.reset()
     target.extend(tokens, rows=1)

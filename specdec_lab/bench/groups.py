@@ -1,4 +1,4 @@
-"""The sweep's rows, gathered: all prompts of one kind, decoded with one drafter and draft length."""
+"""Rows gathered by what they have in common: a kind of prompt, a drafter, a draft length."""
 
 from __future__ import annotations
 
@@ -82,8 +82,9 @@ def groups_of(result: Result) -> list[Group]:
         for run in row.get("runs", ()):
             key = (row["temperature"], row["prompt_kind"], run["drafter"], run["gamma"])
             gathered.setdefault(key, []).append((row["plain"], run))
+    known = {"n-gram", *timed["c"]} if timed else set()
     return [
-        Group(*key, tuple(runs), costs_of(key[2], timed) if timed else None)
+        Group(*key, tuple(runs), costs_of(key[2], timed) if timed and key[2] in known else None)
         for key, runs in gathered.items()
     ]
 
@@ -92,6 +93,30 @@ def by_length(groups: Sequence[Group]) -> dict[int, Group]:
     """Groups of one drafter by draft length, kinds put together."""
     lengths = dict.fromkeys(group.gamma for group in groups)
     return {n: Group.pooled([group for group in groups if group.gamma == n]) for n in lengths}
+
+
+def each_length(groups: Sequence[Group]) -> list[dict[str, float]]:
+    """For each prompt, draft length -> time per token in plain steps; groups of the same prompts."""
+    return [{str(group.gamma): group.steps[i] for group in groups} for i in range(len(groups[0].runs))]
+
+
+def over_plain(steps: Sequence[float]) -> Ratio:
+    """The speedup that times per token, in plain steps, come to."""
+    return paired_ratio([1.0] * len(steps), steps)
+
+
+def temperatures_and_kinds(result: Result) -> list[tuple[float, str]]:
+    """What the prompts of a result are sorted by; the lowest temperature first."""
+    found = dict.fromkeys((r["temperature"], r["prompt_kind"]) for r in result.rows if "prompt" in r)
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def in_steps_of(result: Result, temperature: float, kind: str, plain: str) -> list[dict[str, float]]:
+    """For each prompt of a kind, contender -> its time per token over that of ``plain``."""
+    rows = [row["seconds_per_token"] for row in result.of(temperature=temperature, prompt_kind=kind)]
+    return [
+        {name: seconds / row[plain] for name, seconds in row.items()} for row in rows if plain in row
+    ]
 
 
 def chosen_apart(found: Sequence[Mapping[str, float]], start: str) -> list[float]:

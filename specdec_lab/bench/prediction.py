@@ -1,9 +1,9 @@
 """What theory promises for a run, and where the measured speedup parts from it.
 
-A speedup is tokens over time. So the gap between promise and measurement has four parts, which
-multiply: the tokens of a round (theory takes acceptance to be the same at every position), and the
-time of drafting, of verifying and of everything else (theory takes both forwards to cost in a round
-what they cost apart, and all else to cost nothing).
+A speedup is tokens over time. So the gap between promise and measurement is that of a round's tokens
+(theory takes acceptance to be the same at every position) times that of its time; and the time is the
+sum of drafting, verifying and everything else (theory takes both forwards to cost in a round what they
+cost apart, and all else to cost nothing).
 """
 
 from __future__ import annotations

@@ -78,8 +78,3 @@ def ancestors_of(pair: Pair) -> dict[str, HFCausalLM]:
 def dtypes_of(device: torch.device) -> tuple[str, ...]:
     """The dtypes that are compared on a device."""
     return ("bfloat16",) if device.type == "cuda" else ("float32", "bfloat16")
-
-
-def context_of(length: int, vocab_size: int) -> list[int]:
-    """Some tokens to stand in the cache when a forward is timed: which ones makes no difference."""
-    return [(1000 + 7 * place) % vocab_size for place in range(length)]

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from statistics import mean, median
 
 from specdec_lab.bench.batch import EQUALITY
+from specdec_lab.bench.compare import OUR_PLAIN
 from specdec_lab.bench.groups import (
     BESIDE_THEORY,
     Group,
     by_length,
     chosen_apart,
+    each_length,
     groups_of,
+    in_steps_of,
+    over_plain,
     quickest,
+    temperatures_and_kinds,
 )
 from specdec_lab.bench.prediction import Prediction
 from specdec_lab.bench.results import Result
 from specdec_lab.bench.sweep import OWN_TIME
+from specdec_lab.bench.verify import DEAR
 from specdec_lab.benchmark import Ratio, paired_ratio
 from specdec_lab.sheet import Cell, Sheet, Toned
 
@@ -86,9 +92,9 @@ def verify_sheets(result: Result) -> tuple[Sheet, ...]:
         for n in lengths
     )
     notes = [
-        f"{row['key']}: v(n) stays above 1.25 from n = {row['knee']} on."
+        f"{row['key']}: v(n) stays above {DEAR} from n = {row['knee']} on."
         if row["knee"]
-        else f"{row['key']}: v(n) is not above 1.25 for good up to n = {lengths[-1]}."
+        else f"{row['key']}: v(n) is not above {DEAR} for good up to n = {lengths[-1]}."
         for row in result.rows
     ]
     columns = ("n", *(name for row in result.rows for name in (f"v(n), {row['key']}", "95 %")))
@@ -170,9 +176,8 @@ def _speedups(result: Result, temperature: float) -> Sheet:
 def _best_cell(groups: list[Group]) -> Cell:
     if not groups:
         return "-"
-    steps = [{str(group.gamma): group.steps[i] for group in groups} for i in range(len(groups[0].runs))]
-    apart = chosen_apart(steps, "")
-    ratio = paired_ratio([1.0] * len(apart), apart)
+    steps = each_length(groups)
+    ratio = over_plain(chosen_apart(steps, ""))
     return _toned(ratio, f"{ratio.value:.2f} ({quickest(steps, '')})")
 
 
@@ -201,11 +206,8 @@ def _predictions(result: Result, temperature: float, drafter: str) -> Sheet:
     misses: list[float] = []
     for group in groups_of(result):
         known = group.predictions
-        if (group.temperature, group.drafter, group.gamma) != (
-            temperature,
-            drafter,
-            gamma,
-        ) or not known:
+        here = (group.temperature, group.drafter, group.gamma) == (temperature, drafter, gamma)
+        if not here or not known:
             continue
         misses.append(median(one.miss for one in known))
         rows.append(
@@ -299,14 +301,11 @@ def _equality(result: Result) -> list[str]:
 def adaptive_sheets(result: Result) -> tuple[Sheet, ...]:
     """Experiment 6."""
     rows: list[tuple[Cell, ...]] = []
-    for temperature, kind in _temperatures_and_kinds(result):
-        found = result.of(temperature=temperature, prompt_kind=kind)
-        plain = [row["seconds_per_token"]["plain"] for row in found]
-        others = [name for name in found[0]["seconds_per_token"] if name != "plain"]
-        ratios = [
-            paired_ratio(plain, [row["seconds_per_token"][name] for row in found]) for name in others
-        ]
-        off = mean(row["off"] for row in found)
+    for temperature, kind in temperatures_and_kinds(result):
+        found = in_steps_of(result, temperature, kind, "plain")
+        others = [name for name in found[0] if name != "plain"]
+        ratios = [over_plain([steps[name] for steps in found]) for name in others]
+        off = mean(row["off"] for row in result.of(temperature=temperature, prompt_kind=kind))
         rows.append((f"{temperature:g}", kind, *map(_toned, ratios), f"{off:.0%}"))
     names = tuple(others)
     columns = ("T", "kind", *names, "off")
@@ -321,8 +320,8 @@ def adaptive_sheets(result: Result) -> tuple[Sheet, ...]:
 def compare_sheets(result: Result) -> tuple[Sheet, ...]:
     """Experiment 7: over our plain decoding, and over each other."""
     rows: list[tuple[Cell, ...]] = []
-    for temperature, kind in _temperatures_and_kinds(result):
-        found = over_our_plain(result, temperature, kind)
+    for temperature, kind in temperatures_and_kinds(result):
+        found = in_steps_of(result, temperature, kind, OUR_PLAIN)
         for way in ("plain", "draft model", "n-gram"):
             names = [quickest(found, f"{who}, {way}") for who in ("ours", "theirs")]
             if None in names:
@@ -333,8 +332,8 @@ def compare_sheets(result: Result) -> tuple[Sheet, ...]:
                     f"{temperature:g}",
                     kind,
                     way,
-                    _length_of(str(names[0]), paired_ratio([1.0] * len(ours), ours)),
-                    _length_of(str(names[1]), paired_ratio([1.0] * len(theirs), theirs)),
+                    _length_of(str(names[0]), over_plain(ours)),
+                    _length_of(str(names[1]), over_plain(theirs)),
                     _toned(paired_ratio(theirs, ours)),
                 )
             )
@@ -346,27 +345,6 @@ def compare_sheets(result: Result) -> tuple[Sheet, ...]:
             (f"Behind the first token. Medians over prompts. {APART}", origin(result)),
             text_columns=(0, 1, 2),
         ),
-    )
-
-
-def over_our_plain(result: Result, temperature: float, kind: str) -> list[dict[str, float]]:
-    """For each prompt, contender -> time per token in our plain steps."""
-    return [
-        {
-            name: seconds / row["seconds_per_token"]["ours, plain"]
-            for name, seconds in row["seconds_per_token"].items()
-        }
-        for row in result.of(temperature=temperature, prompt_kind=kind)
-        if "ours, plain" in row["seconds_per_token"]
-    ]
-
-
-def _temperatures_and_kinds(result: Result) -> Iterable[tuple[float, str]]:
-    return sorted(
-        dict.fromkeys(
-            (row["temperature"], row["prompt_kind"]) for row in result.rows if "prompt" in row
-        ),
-        key=lambda pair: pair[0],
     )
 
 

@@ -152,18 +152,15 @@ def one_prompt(
         for gamma in lengths_for(drafter, gammas):
             contenders[f"{name}, {gamma}"] = with_drafter(drafter, gamma)
     made = decode_in_turns(contenders, backwards=task.number % 2 == 1)
-    plain = described(made["plain"])
     runs = []
     for name, drafter in drafters.items():
         for gamma in lengths_for(drafter, gammas):
-            row = described(made[f"{name}, {gamma}"])
-            row["speedup"] = plain["seconds_per_token"] / row["seconds_per_token"]
-            runs.append({"drafter": name, "gamma": gamma, **row})
+            runs.append({"drafter": name, "gamma": gamma, **described(made[f"{name}, {gamma}"])})
     return {
         "prompt_kind": task.kind,
         "prompt": task.prompt,
         "temperature": task.temperature,
-        "plain": plain,
+        "plain": described(made["plain"]),
         "look_up_limit": look_up_limit(made["plain"][0]),
         "runs": runs,
     }
@@ -206,13 +203,12 @@ def costs(
     }
 
 
-def costs_of(drafter: str, costs: Row) -> Costs | None:
-    """What a drafter costs, from the row of ``costs``; None where it was not timed.
+def costs_of(drafter: str, costs: Row) -> Costs:
+    """What a drafter costs, from the row of ``costs``; looking n-grams up takes no forward.
 
-    Looking n-grams up takes no forward, so c is 0. A corrupted drafter drafts anew behind each token
-    that it spoils, so a step of its model says little about it.
+    Raises:
+        KeyError: for a drafter that was not timed. A corrupted one drafts anew behind each token that
+            it spoils, so a step of its model says little about it.
     """
     v = {int(n): value for n, value in costs["v"].items()}
-    if drafter == "n-gram":
-        return Costs(0.0, v)
-    return Costs(costs["c"][drafter], v) if drafter in costs["c"] else None
+    return Costs(0.0 if drafter == "n-gram" else costs["c"][drafter], v)

@@ -8,8 +8,8 @@ from statistics import median
 from tqdm.auto import tqdm
 
 from specdec_lab.bench.results import Result
-from specdec_lab.bench.setup import Setup, context_of, dtypes_of
-from specdec_lab.benchmark import FEWEST, paired_ratio, take_turns
+from specdec_lab.bench.setup import Setup, dtypes_of
+from specdec_lab.benchmark import FEWEST, context_of, paired_ratio, take_turns
 from specdec_lab.language_model import HFCausalLM
 
 EXPERIMENT = "verify"

@@ -10,10 +10,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator, ScalarFormatter
 
-from specdec_lab.bench.groups import by_length, chosen_apart, groups_of
+from specdec_lab.bench.compare import OUR_PLAIN
+from specdec_lab.bench.groups import (
+    by_length,
+    chosen_apart,
+    groups_of,
+    in_steps_of,
+    over_plain,
+    temperatures_and_kinds,
+)
 from specdec_lab.bench.results import Result
-from specdec_lab.bench.sheets import origin, over_our_plain
-from specdec_lab.benchmark import Machine, Ratio, paired_ratio
+from specdec_lab.bench.sheets import origin
+from specdec_lab.benchmark import Machine, Ratio
 from specdec_lab.plots.costs import roofline
 from specdec_lab.plots.style import BLUE, GREEN, GREY, ORANGE, PINK, RED, finish
 from specdec_lab.roofline import ModelShape, forward_bytes, forward_flops
@@ -44,7 +52,7 @@ def _powers(axes: Axes, values: Sequence[int]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def decode_roofline(result: Result, shape: ModelShape, dtype: str, verify: Result | None) -> Figure:
+def decode_roofline(result: Result, shape: ModelShape, dtype: str, verify: Result) -> Figure:
     """The machine's roof, one decoding step below it, and forwards over more tokens on their way up.
 
     Args:
@@ -59,12 +67,11 @@ def decode_roofline(result: Result, shape: ModelShape, dtype: str, verify: Resul
         ("1 token: a decoding step", step["intensity"], step["flops_per_second"])
     ]
     size = 2 if dtype != "float32" else 4
-    for curve in verify.of(key=dtype) if verify else []:
-        context = verify.settings["context"] if verify else 0
-        for n in (4, 16, 64):
-            flops = forward_flops(shape, n, context)
-            intensity = flops / forward_bytes(shape, n, context, size)
-            points.append((f"{n} tokens", intensity, flops / curve["seconds"][str(n)]))
+    seconds, context = verify.of(key=dtype)[0]["seconds"], verify.settings["context"]
+    for n in (4, 16, 64):
+        flops = forward_flops(shape, n, context)
+        intensity = flops / forward_bytes(shape, n, context, size)
+        points.append((f"{n} tokens", intensity, flops / seconds[str(n)]))
     machine = Machine(row["peak_flops"], row["bandwidth"])
     figure = roofline(machine, points, f"FLOPs and bytes are counted, not measured; {_where(result)}")
     figure.axes[0].set_title(f"One forward pass on this machine's roofline, {dtype}", fontsize=10)
@@ -227,8 +234,8 @@ def batch_falloff(result: Result) -> Figure:
 
 def beside_transformers(result: Result, temperature: float = 0.0) -> Figure:
     """Each at a draft length chosen on the other prompts, by kind of prompt."""
-    kinds = list(dict.fromkeys(row["prompt_kind"] for row in result.of(temperature=temperature)))
-    found = {kind: over_our_plain(result, temperature, kind) for kind in kinds}
+    kinds = [kind for t, kind in temperatures_and_kinds(result) if t == temperature]
+    found = {kind: in_steps_of(result, temperature, kind, OUR_PLAIN) for kind in kinds}
     names = found[kinds[0]][0]
     ways = [
         way for way in (DRAFTED, "n-gram") if any(name.startswith(f"ours, {way}") for name in names)
@@ -238,7 +245,7 @@ def beside_transformers(result: Result, temperature: float = 0.0) -> Figure:
         sides = ((-0.19, "ours", "this library", BLUE), (0.19, "theirs", "transformers", ORANGE))
         for shift, who, label, colour in sides:
             steps = [chosen_apart(found[kind], f"{who}, {way}") for kind in kinds]
-            ratios = [paired_ratio([1.0] * len(one), one) for one in steps]
+            ratios = list(map(over_plain, steps))
             places, values = [i + shift for i in range(len(kinds))], [r.value for r in ratios]
             axes.bar(places, values, 0.36, color=colour, label=label)
             axes.errorbar(places, values, _whiskers(ratios), fmt="none", ecolor=GREY, elinewidth=1)
@@ -262,19 +269,14 @@ def _whiskers(ratios: Sequence[Ratio]) -> list[list[float]]:
 
 def adaptive_lengths(result: Result) -> Figure:
     """Fixed and adaptive draft lengths, by kind of prompt: who loses where it does not pay?"""
-    rows = [row for row in result.rows if "prompt" in row]
-    labels = list(dict.fromkeys((row["temperature"], row["prompt_kind"]) for row in rows))
-    labels.sort(key=lambda label: label[0])
-    names = [name for name in rows[0]["seconds_per_token"] if name.startswith(DRAFTED)]
-    names = names or [name for name in rows[0]["seconds_per_token"] if name != "plain"]
+    labels = temperatures_and_kinds(result)
+    found = {label: in_steps_of(result, *label, "plain") for label in labels}
+    others = [name for name in found[labels[0]][0] if name != "plain"]
+    names = [name for name in others if name.startswith(DRAFTED)] or others
     figure, axes = plt.subplots(figsize=(7.6, 3.6))
     for place, name in enumerate(names):
-        for x, (temperature, kind) in enumerate(labels):
-            found = result.of(temperature=temperature, prompt_kind=kind)
-            ratio = paired_ratio(
-                [row["seconds_per_token"]["plain"] for row in found],
-                [row["seconds_per_token"][name] for row in found],
-            )
+        for x, label in enumerate(labels):
+            ratio = over_plain([steps[name] for steps in found[label]])
             at = x + 0.22 * (place - (len(names) - 1) / 2)
             axes.errorbar(
                 at, ratio.value, _whiskers([ratio]), marker=MARKERS[place], color=COLOURS[place],
