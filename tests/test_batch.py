@@ -6,7 +6,7 @@ from helpers import tiny_model
 
 from specdec_lab.batch import generate_batch
 from specdec_lab.batched_model import BatchedLM
-from specdec_lab.decoding import generate
+from specdec_lab.decoding import Stopwatch, generate
 from specdec_lab.draft_model import new_draft
 from specdec_lab.drafters import LayerSkipDrafter, ModelDrafter, NGramDrafter
 from specdec_lab.language_model import CannotRewind, HFCausalLM
@@ -118,3 +118,22 @@ def test_a_draft_model_with_a_shorter_context_stops_drafting_in_time():
 def test_a_drafter_that_ends_its_drafts_early_is_refused():
     with pytest.raises(ValueError, match=r"unsure=0.5, expected 0 in a batch"):
         generate_batch(model(), PROMPTS, drafter=ModelDrafter(model(seed=1), unsure=0.5))
+
+
+def test_the_rest_of_a_round_is_that_of_all_rows(monkeypatch):
+    monkeypatch.setattr(Stopwatch, "lap", lambda self: 1.0)
+    options = {"drafter": NGramDrafter(37), "max_new_tokens": 4, "end_ids": []}
+    first = [one.rounds[0].seconds for one in generate_batch(model(), PROMPTS, **options)]
+    # A second for each row's part, and one for what comes behind them.
+    assert {(one.draft, one.verify, one.rest) for one in first} == {(1.0, 1.0, len(PROMPTS) + 1.0)}
+
+
+def test_padding_behind_a_row_at_the_end_of_its_context_is_not_looked_up():
+    """The positions of this architecture are rows of a table."""
+    lm = model("gpt2", max_position_embeddings=12)
+    batch, alone = BatchedLM(lm, 2), model("gpt2", max_position_embeddings=12)
+    batch.extend([[1] * 11, [2]], rows=[1, 1])
+    long, short = batch.extend([[3], [4, 5, 6, 7]], rows=[1, 4])
+    torch.testing.assert_close(long, alone.extend([1] * 11 + [3], 1), rtol=0, atol=1e-10)
+    alone.reset()
+    torch.testing.assert_close(short, alone.extend([2, 4, 5, 6, 7], 4), rtol=0, atol=1e-10)

@@ -101,6 +101,8 @@ def test_a_length_is_chosen_by_other_prompts_than_it_is_judged_by():
     # The first is judged by b, which wins on the other two, though a would have been its own choice.
     assert chosen_apart(times, "")[0] == 5.0
     assert chosen_apart(times[:1], "") == [1.0]
+    # Both together would choose a; each is judged by what the other one chooses.
+    assert chosen_apart([{"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 1.5}], "") == [2.0, 2.0]
 
 
 def test_choosing_apart_does_not_flatter_noise():
