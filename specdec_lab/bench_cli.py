@@ -10,12 +10,13 @@ from pathlib import Path
 
 from specdec_lab.parsing import Commands, add_model_options
 
-EXPERIMENTS = ("decode", "verify", "slower", "batch", "adaptive", "sweep", "compare")
+EXPERIMENTS = ("decode", "verify", "dtypes", "slower", "batch", "adaptive", "sweep", "compare")
 """In the order of ``all``: what is quickly done comes first."""
 EPILOG = """\
 experiments:
   decode    is decoding bound by memory here? one step, the machine's own limits, the roofline
   verify    what does it cost to verify n tokens at once? v(n), and where it gets dear
+  dtypes    float32 or bfloat16: which is faster, without drafts and with them?
   sweep     speed over the draft length, for every drafter, on six kinds of prompts; beside theory
   slower    when does it lose, and which number says so beforehand?
   batch     what is left of it when several sequences are decoded together?
@@ -25,7 +26,7 @@ experiments:
 
 Results are kept in --out as they come: an interrupted run goes on where it was. Times are taken in
 turns, because a busy machine is faster in one minute than in the next; trust the ratios. All but the
-first two are in bfloat16 unless --dtype says otherwise.
+first three are in bfloat16 unless --dtype says otherwise.
 """
 
 
@@ -50,8 +51,10 @@ def add_bench(commands: Commands) -> None:
 
 def run_bench(options: argparse.Namespace) -> int:
     """Run the experiments that were asked for; those that are done already are only shown."""
-    if options.dtype is not None and options.what in ("decode", "verify", "all"):
-        raise ValueError("--dtype: expected none with decode, verify or all, which compare dtypes")
+    if options.dtype is not None and options.what in ("decode", "verify", "dtypes", "all"):
+        raise ValueError(
+            "--dtype: expected none with decode, verify, dtypes or all, which compare dtypes"
+        )
     from importlib import import_module
 
     from rich.console import Console

@@ -148,12 +148,15 @@ def paired_ratio(
         seed: of the bootstrap.
 
     Raises:
-        ValueError: for none, or another number of each.
+        ValueError: for none, another number of each, or times that are not above 0.
     """
     if not slower or len(slower) != len(faster):
         raise ValueError(
             f"slower, faster: got {len(slower)} and {len(faster)} times, expected as many, at least one"
         )
+    for name, times in (("slower", slower), ("faster", faster)):
+        if not all(0.0 < one < float("inf") for one in times):
+            raise ValueError(f"{name}: got {min(times)} s among its times, expected all above 0")
     ratios = np.asarray(slower, dtype=float) / np.asarray(faster, dtype=float)
     if len(ratios) < FEWEST:
         return Ratio(median(ratios.tolist()))

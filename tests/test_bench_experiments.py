@@ -14,7 +14,7 @@ from test_pretrained import tokenizer
 from benchmarks import gpu
 from specdec_lab import bench_cli, parsing
 from specdec_lab.batch import generate_batch
-from specdec_lab.bench import adaptive, batch, compare, decode, slower, sweep, verify
+from specdec_lab.bench import adaptive, batch, compare, decode, dtypes, slower, sweep, verify
 from specdec_lab.bench.own_time import own_time, timed_forwards
 from specdec_lab.bench.results import SCHEMA, Ledger, Result
 from specdec_lab.bench.runs import described, judged_tokens
@@ -27,7 +27,8 @@ from specdec_lab.language_model import HFCausalLM
 from specdec_lab.pretrained import Pair
 
 EXPERIMENTS = {
-    module.EXPERIMENT: module for module in (decode, verify, slower, batch, adaptive, sweep, compare)
+    module.EXPERIMENT: module
+    for module in (decode, verify, dtypes, slower, batch, adaptive, sweep, compare)
 }
 
 
@@ -197,6 +198,23 @@ def test_transformers_drafts_what_it_is_told_to_and_its_settings_come_back(pair,
     assert set(drafted[: len(drafted) // 2]) == {gamma}  # near the end of the budget it drafts less
     assert max(drafted) == gamma
     assert draft.generation_config.to_dict() == before.to_dict()
+
+
+def test_a_contender_that_the_call_for_one_token_leaves_no_time_is_left_out(pair, monkeypatch):
+    seconds = {"ours, one token": 5.0, "theirs, one token": 5.0, "ours, n-gram, 10": 4.0}
+
+    def take_turns(calls, *_, **__):
+        for call in calls.values():
+            call()
+        return {name: [seconds.get(name, 7.0)] for name in calls}
+
+    monkeypatch.setattr(compare, "take_turns", take_turns)
+    task = sweep.Task("conversation", 0, [1, 2, 3], 0.0)
+    row = compare.one_prompt(pair, task, compare.Lengths((2,), (10,)), budget=6)
+    left = row["seconds_per_token"]
+    assert "ours, n-gram, 10" in row["seconds"]
+    assert set(row["seconds"]) - set(left) == set(seconds)
+    assert left["ours, plain"] == pytest.approx(2.0 / (row["tokens"]["ours, plain"] - 1))
 
 
 def test_what_is_to_blame_is_the_number_that_is_unlike_the_usual_one():

@@ -74,6 +74,8 @@ def test_contenders_and_the_plain_run_between_them_go_backwards_when_told():
         paired_ratio([1.0], [1.0, 2.0])
     with pytest.raises(ValueError, match="got 0 and 0 times"):
         paired_ratio([], [])
+    with pytest.raises(ValueError, match=r"faster: got 0\.0 s among its times, expected all above 0"):
+        paired_ratio([1.0], [0.0])
 
 
 def test_the_interval_covers_what_it_says():

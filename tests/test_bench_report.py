@@ -12,8 +12,9 @@ from specdec_lab.adaptive import Costs
 from specdec_lab.bench.groups import by_length, chosen_apart, groups_of, quickest
 from specdec_lab.bench.prediction import predict
 from specdec_lab.bench.results import SCHEMA, Result
-from specdec_lab.bench.sheets import SHEETS
+from specdec_lab.bench.sheets import SHEETS, _verdict
 from specdec_lab.bench.sweep import look_up_limit
+from specdec_lab.benchmark import Ratio
 from specdec_lab.decoding import generate
 from specdec_lab.drafters import NGramDrafter
 from specdec_lab.provenance import provenance
@@ -94,6 +95,37 @@ def test_the_quickest_of_several_ways_is_that_with_the_lowest_median():
     times = [{"ours, a, 1": 3.0, "ours, a, 2": 2.0, "theirs": 1.0}] * 3
     assert quickest(times, "ours, a") == "ours, a, 2"
     assert quickest(times, "nobody") is None
+    with pytest.raises(
+        ValueError, match="start: got 'nobody', expected the start of one of ours, a, 1"
+    ):
+        chosen_apart(times, "nobody")
+
+
+def test_only_what_every_prompt_has_is_chosen_from():
+    times = [{"a": 1.0, "b": 2.0}, {"b": 2.0}]
+    assert (quickest(times, ""), chosen_apart(times, "")) == ("b", [2.0, 2.0])
+
+
+def test_a_dtype_is_held_beside_the_first_one_and_beside_its_own_plain_decoding():
+    seconds = {"float32, plain": 2.0, "bfloat16, plain": 4.0, "bfloat16, draft model": 1.0}
+    row = {"key": "a", "kind": "measured", "prompt": "?", "prompt_kind": "x", "temperature": 0.0}
+    made = provenance(None, None)
+    result = Result("dtypes", made, {"plain": "float32, plain"}, [row | {"seconds_per_token": seconds}])
+    (sheet,) = SHEETS["dtypes"](result)
+    assert [[getattr(cell, "text", cell) for cell in row] for row in sheet.rows] == [
+        ["float32, plain", "-", "-"],
+        ["bfloat16, plain", "0.50", "-"],
+        ["bfloat16, draft model", "2.00", "4.00"],
+    ]
+
+
+def test_a_verdict_needs_the_whole_interval():
+    assert [_verdict(Ratio(1.0, *ends)) for ends in ((), (0.8, 0.9), (1.1, 1.2), (0.9, 1.1))] == [
+        "-",
+        "slower",
+        "faster",
+        "either",
+    ]
 
 
 def test_a_length_is_chosen_by_other_prompts_than_it_is_judged_by():

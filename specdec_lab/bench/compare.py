@@ -67,7 +67,8 @@ def one_prompt(pair: Pair, task: Task, lengths: Lengths, budget: int, turns: int
     """Seconds per token of everybody on one prompt, behind the first token: that reads the prompt.
 
     What is timed is a whole call, because transformers' cannot be taken apart; the time of a call for
-    one token, by the same library and without drafts, is taken off. Every other prompt goes backwards.
+    one token, by the same library and without drafts, is taken off (a contender that a disturbance of
+    that call leaves no time is left out). Every other prompt goes backwards.
     """
     calls = contenders(pair, task, lengths, budget)
     if task.number % 2 == 1:
@@ -84,6 +85,9 @@ def one_prompt(pair: Pair, task: Task, lengths: Lengths, budget: int, turns: int
         {name: noted(name) for name in calls}, turns, warmup=0, synchronize=pair.target.synchronize
     )
     seconds = {name: mean(times) for name, times in timed.items()}
+    behind = {
+        name: spent - seconds[f"{name.split(', ')[0]}, one token"] for name, spent in seconds.items()
+    }
     return {
         "prompt_kind": task.kind,
         "prompt": task.prompt,
@@ -91,9 +95,9 @@ def one_prompt(pair: Pair, task: Task, lengths: Lengths, budget: int, turns: int
         "seconds": seconds,
         "tokens": made,
         "seconds_per_token": {
-            name: max(spent - seconds[f"{name.split(', ')[0]}, one token"], 0.0) / (made[name] - 1)
-            for name, spent in seconds.items()
-            if made[name] > 1
+            name: spent / (made[name] - 1)
+            for name, spent in behind.items()
+            if made[name] > 1 and spent > 0.0
         },
     }
 

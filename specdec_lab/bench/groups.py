@@ -122,21 +122,32 @@ def in_steps_of(result: Result, temperature: float, kind: str, plain: str) -> li
 def chosen_apart(found: Sequence[Mapping[str, float]], start: str) -> list[float]:
     """Each prompt's time by the contender that does best on the *other* prompts.
 
-    Whoever chooses a draft length by the times that it is then judged by, flatters it.
+    Whoever chooses a draft length by the times that it is then judged by, flatters it. A single prompt
+    has no others: it is judged by its own best, and whoever shows that has to say so.
 
     Args:
-        found: for each prompt, contender -> time; the same contenders.
-        start: only contenders whose name starts so.
+        found: for each prompt, contender -> time.
+        start: only contenders whose name starts so, and that every prompt has.
+
+    Raises:
+        ValueError: if there is none.
     """
+    names = _shared(found, start)
+    if not names:
+        raise ValueError(f"start: got {start!r}, expected the start of one of {', '.join(found[0])}")
     times = []
     for place, here in enumerate(found):
         others = [*found[:place], *found[place + 1 :]] or [here]
-        best = quickest(others, start)
-        times.append(here[best] if best else float("nan"))
+        best = min(names, key=lambda name: median(one[name] for one in others))
+        times.append(here[best])
     return times
 
 
 def quickest(found: Sequence[Mapping[str, float]], start: str) -> str | None:
     """Of the contenders whose name starts so, the one with the lowest median time; None for none."""
-    names = [name for name in found[0] if name.startswith(start) and all(name in one for one in found)]
+    names = _shared(found, start)
     return min(names, key=lambda name: median(one[name] for one in found), default=None)
+
+
+def _shared(found: Sequence[Mapping[str, float]], start: str) -> list[str]:
+    return [name for name in found[0] if name.startswith(start) and all(name in one for one in found)]

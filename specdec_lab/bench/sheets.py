@@ -7,6 +7,7 @@ from statistics import mean, median
 
 from specdec_lab.bench.batch import EQUALITY
 from specdec_lab.bench.compare import OUR_PLAIN
+from specdec_lab.bench.dtypes import AGAIN
 from specdec_lab.bench.groups import (
     BESIDE_THEORY,
     Group,
@@ -27,6 +28,8 @@ from specdec_lab.benchmark import Ratio, paired_ratio
 from specdec_lab.sheet import Cell, Sheet, Toned
 
 APART = "Each prompt at the draft length that is best on the other prompts of its kind."
+BEHIND = "Behind the round that reads the prompt, the draft model's reading included."
+NO_QUOTIENT = "The last column is the median of each prompt's ratio, not the quotient of two medians."
 
 
 def origin(result: Result) -> str:
@@ -61,8 +64,8 @@ def decode_sheets(result: Result) -> tuple[Sheet, ...]:
     notes = [
         f"{row['key']}: this machine read {row['bandwidth'] / 1e9:.1f} GB/s and computed "
         f"{row['peak_flops'] / 1e9:,.0f} GFLOP/s, so it is bound by memory below {row['ridge']:.0f} "
-        f"FLOP/byte; {row['share_in_weight_products']:.0%} of a step's time went into products with "
-        "weights."
+        f"FLOP/byte; {row['share_in_weight_products']:.0%} of the operators' own time went into "
+        "products with weights."
         + (
             f" The GPU waited to be told what to do for {row['share_of_launching']:.0%} of it."
             if row.get("share_of_launching") is not None
@@ -98,15 +101,40 @@ def verify_sheets(result: Result) -> tuple[Sheet, ...]:
         for row in result.rows
     ]
     columns = ("n", *(name for row in result.rows for name in (f"v(n), {row['key']}", "95 %")))
+    about = f"Intervals: over {result.settings['turns']} turns."
     return (
         Sheet(
             "The cost of verifying n tokens, in one-token forwards",
             columns,
             rows,
-            (*notes, origin(result)),
+            (*notes, about, origin(result)),
             (),
         ),
     )
+
+
+def dtypes_sheets(result: Result) -> tuple[Sheet, ...]:
+    """Experiment 8: over the first dtype's plain decoding, and over each one's own."""
+    base = result.settings["plain"]
+    labels = temperatures_and_kinds(result)
+    found = [steps for label in labels for steps in in_steps_of(result, *label, base)]
+
+    def over(name: str, other: str) -> Cell:
+        if name == other:
+            return "-"
+        return _toned(paired_ratio([one[other] for one in found], [one[name] for one in found]))
+
+    rows = tuple(
+        (name, over(name, base), over(name, f"{name.split(', ')[0]}, plain")) for name in found[0]
+    )
+    notes = (
+        f"Medians over {len(found)} prompts of {len(labels)} kinds, greedily, each drafter at its "
+        f"default draft length. {BEHIND} Intervals: over prompts.",
+        f'"{AGAIN}" is the same thing twice: as far as it is from 1, ratios are chance.',
+        origin(result),
+    )
+    columns = ("dtype, drafts", f"over {base}", "over its own plain")
+    return (Sheet("Both dtypes in turns", columns, rows, notes),)
 
 
 def sweep_sheets(result: Result) -> tuple[Sheet, ...]:
@@ -166,10 +194,20 @@ def _speedups(result: Result, temperature: float) -> Sheet:
         ("drafter", *kinds),
         rows,
         (
-            f"Medians over prompts, and the length that is best on all of them. {APART} A drafter with "
-            "noise drafts anew behind each token that it spoils: look at what it has accepted.",
+            f"Medians over prompts, and the length that is best on all of them. {APART} {BEHIND}",
+            *_alone(groups),
+            "A drafter with noise drafts anew behind each token that it spoils: look at what it has "
+            "accepted. Look-up lengths that no copy reaches are the same run several times.",
             origin(result),
         ),
+    )
+
+
+def _alone(groups: list[Group]) -> list[str]:
+    """What has only one prompt of a kind to choose its draft length by."""
+    names = dict.fromkeys(group.drafter for group in groups if len(group.runs) == 1)
+    return [f"One prompt of a kind, at the length that is best on it: {', '.join(names)}."] * bool(
+        names
     )
 
 
@@ -195,7 +233,7 @@ def _by_length(result: Result, temperature: float) -> Sheet:
         f"Speed over the draft length at temperature {temperature:g}, all kinds together",
         ("drafter", "prompts", *map(str, lengths)),
         tuple(rows),
-        ("Medians over prompts, 95 % bootstrap intervals over prompts.", origin(result)),
+        (f"Medians over prompts, 95 % bootstrap intervals over prompts. {BEHIND}", origin(result)),
     )
 
 
@@ -222,12 +260,20 @@ def _predictions(result: Result, temperature: float, drafter: str) -> Sheet:
             )
         )
     notes = [
+        "Predicted from the run's own alpha and draft lengths, and from c and v timed apart behind 128 "
+        "tokens.",
         "tokens, draft, verify: of a round, measured / predicted, times in plain steps; rest: share of "
-        "the time outside proposing and verifying. Medians over prompts."
+        "the time outside proposing and verifying. Medians over the prompts on which a drafted token "
+        "was judged (alpha: the mean), so a row's columns need not multiply up.",
     ]
     if misses:
         miss = f"{100 * (mean(misses) - 1):+.0f} %"
-        notes.insert(0, f"Measured {miss} from predicted, on average over kinds.")
+        near = sum(abs(one - 1.0) <= 0.1 for one in misses)
+        notes.insert(
+            0,
+            f"Measured {miss} from predicted, on average over kinds; within 10 % on {near} of "
+            f"{len(misses)} kinds.",
+        )
     columns = ("kind", "alpha", "predicted", "measured", "miss", "tokens", "draft", "verify", "rest")
     title = f"Theory beside measurement: {drafter}, gamma {gamma}, temperature {temperature:g}"
     return Sheet(title, columns, tuple(rows), (*notes, origin(result)))
@@ -250,18 +296,26 @@ def slower_sheets(result: Result) -> tuple[Sheet, ...]:
             f"{row['v']:.2f}",
             f"{row['predicted']:.2f}",
             _toned(Ratio(row["speedup"], row["speedup_low"], row["speedup_high"])),
+            _verdict(Ratio(row["speedup"], row["speedup_low"], row["speedup_high"])),
             row["because"] or "-",
         )
         for row in result.rows
     )
-    columns = ("case", "gamma", "alpha", "c", "v", "predicted", "measured", "to blame")
+    columns = ("case", "gamma", "alpha", "c", "v", "predicted", "measured", "so", "to blame")
     note = (
         "alpha from other prompts, c and v timed apart, all before the run: the prediction was made "
         "without seeing what it predicts. To blame: the number that, put back to that of the usual "
-        "case, would raise the prediction the most."
+        "case, would raise the prediction the most. Intervals: over prompts; of the batch, over turns "
+        "of the same prompts. So: what the whole interval says."
     )
     what = "; ".join(f"{row['key']}: {row['what']}" for row in result.rows)
-    return (Sheet("When it is slower", columns, rows, (f"{what}.", note, origin(result)), (0, 7)),)
+    return (Sheet("When it is slower", columns, rows, (f"{what}.", note, origin(result)), (0, 7, 8)),)
+
+
+def _verdict(ratio: Ratio) -> str:
+    if ratio.low is None or ratio.high is None:
+        return "-"
+    return "faster" if ratio.low > 1.0 else "slower" if ratio.high < 1.0 else "either"
 
 
 def batch_sheets(result: Result) -> tuple[Sheet, ...]:
@@ -281,7 +335,8 @@ def batch_sheets(result: Result) -> tuple[Sheet, ...]:
     columns = ("rows", "plain tokens/s", "gamma", "speedup", "tokens per round", "v(gamma + 1)")
     note = (
         f"Drafter: {result.settings['drafter']}. While all sequences are there; v: of a forward over "
-        "the whole batch."
+        "the whole batch. Intervals: over batches and repeats of them; the largest batch is the same "
+        "prompts each time."
     )
     return (Sheet("Batches", columns, rows, (note, *_equality(result), origin(result)), ()),)
 
@@ -310,8 +365,10 @@ def adaptive_sheets(result: Result) -> tuple[Sheet, ...]:
     names = tuple(others)
     columns = ("T", "kind", *names, "off")
     notes = (
-        "Speed over plain decoding, medians over prompts. off: rounds in which the adaptive drafter in "
-        "the last column drafted nothing.",
+        f"Speed over plain decoding, medians over prompts. {BEHIND}",
+        "n-gram, adaptive: AdaptiveGamma; draft model, adaptive: the same, and a draft ends where the "
+        f"draft model is unsure (below {result.settings['unsure']}). off: rounds in which {others[-1]} "
+        "drafted nothing.",
         origin(result),
     )
     return (Sheet("Adaptive draft length", columns, tuple(rows), notes, (0, 1)),)
@@ -342,7 +399,7 @@ def compare_sheets(result: Result) -> tuple[Sheet, ...]:
             "Beside transformers' generate: speed over our plain decoding (and the draft length)",
             ("T", "kind", "drafts", "ours", "theirs", "ours over theirs"),
             tuple(rows),
-            (f"Behind the first token. Medians over prompts. {APART}", origin(result)),
+            (f"Behind the first token. Medians over prompts. {APART} {NO_QUOTIENT}", origin(result)),
             text_columns=(0, 1, 2),
         ),
     )
@@ -364,6 +421,7 @@ def _toned(ratio: Ratio, text: str | None = None) -> Toned:
 SHEETS: dict[str, Callable[[Result], tuple[Sheet, ...]]] = {
     "decode": decode_sheets,
     "verify": verify_sheets,
+    "dtypes": dtypes_sheets,
     "sweep": sweep_sheets,
     "slower": slower_sheets,
     "batch": batch_sheets,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from statistics import mean, median
+from statistics import median
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
@@ -92,12 +92,14 @@ def verify_curve(result: Result) -> Figure:
                 f"knee: {row['knee']}", (row["knee"], row["v"][str(row["knee"])]), xytext=(4, -14),
                 textcoords="offset points", fontsize=8, color=colour,
             )  # fmt: skip
-    axes.plot([1, 8], [1, 8], color=GREY, linestyle=":", label="n forwards over one token each")
+    axes.plot(
+        range(1, 9), range(1, 9), color=GREY, linestyle=":", label="n forwards over one token each"
+    )
     _powers(axes, [1, 2, 4, 8, 16, 32, 64])
     axes.set_ylim(0, max(max(row["v_high"].values()) for row in result.rows) * 1.1)
     axes.set_xlabel("n, tokens verified in one forward")
     axes.set_ylabel("v(n), in one-token forwards")
-    axes.legend(frameon=False, fontsize=9)
+    axes.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
     return finish(figure, "measured", f"{_where(result)}; shaded: 95 %")
 
 
@@ -115,7 +117,8 @@ def speedup_by_length(result: Result, temperature: float = 0.0) -> Figure:
         values = [group.speedup for group in pooled]
         axes.errorbar(
             lengths, [one.value for one in values], _whiskers(values),
-            marker=marker, color=colour, label=drafter, markersize=5, linewidth=1.6, elinewidth=0.8,
+            marker=marker, color=colour, label=f"{drafter} ({len(pooled[0].runs)})", markersize=5,
+            linewidth=1.6, elinewidth=0.8,
         )  # fmt: skip
         promised = [[one.speedup for one in group.predictions] for group in pooled]
         if all(promised):
@@ -127,7 +130,7 @@ def speedup_by_length(result: Result, temperature: float = 0.0) -> Figure:
     axes.set_ylabel("speedup over plain decoding")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    note = f"medians over prompts of six kinds, temperature {temperature:g}, 95 % intervals"
+    note = f"medians over (so many) prompts of six kinds, temperature {temperature:g}, 95 % intervals"
     return finish(figure, "measured", f"{note}; {_where(result)}")
 
 
@@ -293,7 +296,8 @@ def adaptive_lengths(result: Result) -> Figure:
     axes.set_ylabel("speedup over plain decoding")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
-    return finish(figure, "measured", f"medians over prompts, 95 % intervals; {_where(result)}")
+    only = "the draft model's only; " if len(names) < len(others) else ""
+    return finish(figure, "measured", f"{only}medians over prompts, 95 % intervals; {_where(result)}")
 
 
 def predictions(result: Result) -> Figure:
@@ -315,10 +319,7 @@ def predictions(result: Result) -> Figure:
     axes.set_xlabel("predicted from alpha, c and v")
     axes.set_ylabel("measured")
     axes.legend(frameon=False, fontsize=8)
-    miss = mean(one.miss for group in groups for one in group.predictions)
-    return finish(
-        figure, "measured", f"measured over predicted: {miss:.2f} on average; {_where(result)}"
-    )
+    return finish(figure, "measured", f"a mark is a prompt at a draft length; {_where(result)}")
 
 
 Draw = Callable[[Result], Figure]
