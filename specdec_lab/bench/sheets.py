@@ -27,7 +27,10 @@ from specdec_lab.bench.verify import DEAR
 from specdec_lab.benchmark import Ratio, paired_ratio
 from specdec_lab.sheet import Cell, Sheet, Toned
 
-APART = "Each prompt at the draft length that is best on the other prompts of its kind."
+APART = (
+    "Each prompt at the draft length that is best on the other prompts of its kind; a kind's only "
+    "prompt at its own best."
+)
 BEHIND = "Behind the round that reads the prompt, the draft model's reading included."
 NO_QUOTIENT = "The last column is the median of each prompt's ratio, not the quotient of two medians."
 
@@ -204,11 +207,9 @@ def _speedups(result: Result, temperature: float) -> Sheet:
 
 
 def _alone(groups: list[Group]) -> list[str]:
-    """What has only one prompt of a kind to choose its draft length by."""
+    """Which drafters had only one prompt of a kind."""
     names = dict.fromkeys(group.drafter for group in groups if len(group.runs) == 1)
-    return [f"One prompt of a kind, at the length that is best on it: {', '.join(names)}."] * bool(
-        names
-    )
+    return [f"Only one prompt of a kind: {', '.join(names)}."] if names else []
 
 
 def _best_cell(groups: list[Group]) -> Cell:

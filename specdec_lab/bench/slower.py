@@ -61,13 +61,13 @@ class Case:
 def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     """Measure it, or what is missing of it."""
     pair = setup.pair(dtype)
-    budget, most = (16, 1) if setup.quick else (32, FEWEST)
+    budget, most, repeats = (16, 1, 5) if setup.quick else (32, FEWEST, 15)
     cases = {case.key: case for case in cases_of(pair)}
     settings = {"dtype": dtype, "max_new_tokens": budget, "prompts": most}
     ledger = setup.ledger(EXPERIMENT, cases, settings, pair)
     for key in tqdm(ledger.missing, desc=EXPERIMENT, unit="case", disable=not setup.progress):
         usual = ledger.result.of(key=USUAL)
-        ledger.add(key, one_case(cases[key], budget, most, usual[0] if usual else None))
+        ledger.add(key, one_case(cases[key], budget, most, repeats, usual[0] if usual else None))
     return ledger.result
 
 
@@ -112,11 +112,13 @@ def long_text(question: str) -> str:
     return f"These are my notes.\n{notes}\n\nNow answer one question only: {question}"
 
 
-def one_case(case: Case, budget: int, most: int, usual: Row | None) -> Row:
-    """Predict, then run; at most so many prompts on either side, or so many turns of a batch."""
+def one_case(case: Case, budget: int, most: int, repeats: int, usual: Row | None) -> Row:
+    """Predict from costs timed so often, then run; at most so many prompts on either side, or turns of
+    a batch.
+    """
     if case.batch == 1:
         case = replace(case, calibration=case.calibration[:most], prompts=case.prompts[:most])
-    alpha, costs = measured_alpha(case, budget), costs_of(case)
+    alpha, costs = measured_alpha(case, budget), costs_of(case, repeats)
     v = costs.of(case.gamma) - case.gamma * costs.c
     plain, drafted = timed(case, budget, most)
     ratio = paired_ratio(plain, drafted)
@@ -157,12 +159,12 @@ def measured_alpha(case: Case, budget: int) -> float:
     return accepted / max(judged, 1)
 
 
-def costs_of(case: Case) -> Costs:
+def costs_of(case: Case, repeats: int) -> Costs:
     """c and v(gamma + 1) where the case decodes: behind its context, in its batch."""
-    if case.batch > 1:
-        return batch_costs(case.target, case.drafter, case.batch, (case.gamma,), turns=9)
+    if case.batch > 1:  # its forwards are long, and wander less
+        return batch_costs(case.target, case.drafter, case.batch, (case.gamma,), repeats * 3 // 5)
     longest = 8 if case.key == USUAL else case.gamma
-    return measure_costs(case.target, case.drafter, longest, case.context, repeats=15)
+    return measure_costs(case.target, case.drafter, longest, case.context, repeats)
 
 
 def timed(case: Case, budget: int, turns: int) -> tuple[list[float], list[float]]:
