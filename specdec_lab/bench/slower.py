@@ -61,7 +61,7 @@ class Case:
 def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     """Measure it, or what is missing of it."""
     pair = setup.pair(dtype)
-    budget, most, repeats = (16, 1, 5) if setup.quick else (32, FEWEST, 15)
+    budget, most, repeats = (12, 1, 3) if setup.quick else (32, FEWEST, 15)
     cases = {case.key: case for case in cases_of(pair)}
     settings = {"dtype": dtype, "max_new_tokens": budget, "prompts": most}
     ledger = setup.ledger(EXPERIMENT, cases, settings, pair)
@@ -162,7 +162,9 @@ def measured_alpha(case: Case, budget: int) -> float:
 def costs_of(case: Case, repeats: int) -> Costs:
     """c and v(gamma + 1) where the case decodes: behind its context, in its batch."""
     if case.batch > 1:  # its forwards are long, and wander less
-        return batch_costs(case.target, case.drafter, case.batch, (case.gamma,), repeats * 3 // 5)
+        return batch_costs(
+            case.target, case.drafter, case.batch, (case.gamma,), max(3, repeats * 3 // 5)
+        )
     longest = 8 if case.key == USUAL else case.gamma
     return measure_costs(case.target, case.drafter, longest, case.context, repeats)
 
