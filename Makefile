@@ -20,7 +20,7 @@ help:
 	@echo "make grade    your points so far, with the reason for each that is missing"
 	@echo "make demo     decode a prompt in the terminal, with and without speculation"
 	@echo "make audit    prove it exact, and see the rogues condemned (10 seconds)"
-	@echo "make bench    what speculation gains and loses on this computer (3 minutes)"
+	@echo "make bench    what speculation gains and loses on this computer (3 to 4 minutes)"
 	@echo "make test     all tests, on small models and on the real one"
 	@echo "make clean    remove what the others made here (not your notebooks, not the weights)"
 	@echo "For instructors (docs/instructor.md): make release, make grade-class"
@@ -85,7 +85,7 @@ lint: $(DEV)
 
 bench: $(COURSE)
 	@$(BIN)/specdec-lab models fetch
-	@echo "==> Measuring where speculation wins and loses here (3 minutes; leave the machine alone)"
+	@echo "==> Measuring where speculation wins and loses here (3 to 4 minutes; leave the machine alone)"
 	@$(BIN)/specdec-lab bench --quick
 
 results: $(DEV)

@@ -43,7 +43,7 @@ def add_bench(commands: Commands) -> None:
     bench.add_argument(
         "what", nargs="?", choices=(*EXPERIMENTS, "all"), default="all", metavar="WHAT", help="(all)"
     )
-    bench.add_argument("--quick", action="store_true", help="three minutes instead of an hour or two")
+    bench.add_argument("--quick", action="store_true", help="3 to 4 minutes instead of two hours")
     bench.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     bench.add_argument("--out", metavar="DIR", help="where results are kept (specdec-results)")
     add_model_options(bench)

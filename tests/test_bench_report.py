@@ -12,9 +12,8 @@ from specdec_lab.adaptive import Costs
 from specdec_lab.bench.groups import by_length, chosen_apart, groups_of, quickest
 from specdec_lab.bench.prediction import predict
 from specdec_lab.bench.results import SCHEMA, Result
-from specdec_lab.bench.sheets import SHEETS, _verdict
+from specdec_lab.bench.sheets import SHEETS
 from specdec_lab.bench.sweep import look_up_limit
-from specdec_lab.benchmark import Ratio
 from specdec_lab.decoding import generate
 from specdec_lab.drafters import NGramDrafter
 from specdec_lab.provenance import provenance
@@ -116,15 +115,6 @@ def test_a_dtype_is_held_beside_the_first_one_and_beside_its_own_plain_decoding(
         ["float32, plain", "-", "-"],
         ["bfloat16, plain", "0.50", "-"],
         ["bfloat16, draft model", "2.00", "4.00"],
-    ]
-
-
-def test_a_verdict_needs_the_whole_interval():
-    assert [_verdict(Ratio(1.0, *ends)) for ends in ((), (0.8, 0.9), (1.1, 1.2), (0.9, 1.1))] == [
-        "-",
-        "slower",
-        "faster",
-        "either",
     ]
 
 

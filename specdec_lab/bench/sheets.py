@@ -297,26 +297,19 @@ def slower_sheets(result: Result) -> tuple[Sheet, ...]:
             f"{row['v']:.2f}",
             f"{row['predicted']:.2f}",
             _toned(Ratio(row["speedup"], row["speedup_low"], row["speedup_high"])),
-            _verdict(Ratio(row["speedup"], row["speedup_low"], row["speedup_high"])),
             row["because"] or "-",
         )
         for row in result.rows
     )
-    columns = ("case", "gamma", "alpha", "c", "v", "predicted", "measured", "so", "to blame")
+    columns = ("case", "gamma", "alpha", "c", "v", "predicted", "measured", "to blame")
     note = (
         "alpha from other prompts, c and v timed apart, all before the run: the prediction was made "
         "without seeing what it predicts. To blame: the number that, put back to that of the usual "
         "case, would raise the prediction the most. Intervals: over prompts; of the batch, over turns "
-        "of the same prompts. So: what the whole interval says."
+        "of the same prompts; one that holds 1 shows neither gain nor loss."
     )
     what = "; ".join(f"{row['key']}: {row['what']}" for row in result.rows)
-    return (Sheet("When it is slower", columns, rows, (f"{what}.", note, origin(result)), (0, 7, 8)),)
-
-
-def _verdict(ratio: Ratio) -> str:
-    if ratio.low is None or ratio.high is None:
-        return "-"
-    return "faster" if ratio.low > 1.0 else "slower" if ratio.high < 1.0 else "either"
+    return (Sheet("When it is slower", columns, rows, (f"{what}.", note, origin(result)), (0, 7)),)
 
 
 def batch_sheets(result: Result) -> tuple[Sheet, ...]:
