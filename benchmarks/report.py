@@ -19,8 +19,11 @@ from matplotlib.figure import Figure
 from specdec_lab.bench.compare import OUR_PLAIN
 from specdec_lab.bench.groups import (
     BESIDE_THEORY,
+    all_in_steps_of,
+    beside_theory,
     by_length,
     chosen_apart,
+    count_near,
     each_length,
     groups_of,
     in_steps_of,
@@ -156,18 +159,30 @@ def _beside_others(found: dict[str, Result]) -> list[Claim]:
     asked = (
         (
             "draft model over transformers' assisted generation, open-ended kinds",
+            "1.15",
             OPEN_ENDED,
             "draft model",
+            (0.0, 1.0),
         ),
-        ("plain decoding over transformers' plain decoding, open-ended kinds", OPEN_ENDED, "plain"),
-        ("n-gram over transformers' prompt look-up, summarising and retrieval", COPYING, "n-gram"),
+        (
+            "plain decoding over transformers' plain decoding, open-ended kinds",
+            "-",
+            OPEN_ENDED,
+            "plain",
+            (0.0, 1.0),
+        ),
+        (
+            "n-gram over transformers' prompt look-up, summarising and retrieval",
+            "1.00",
+            COPYING,
+            "n-gram",
+            (0.0,),
+        ),
     )
-    hopes = {"draft model": "1.15", "plain": "-", "n-gram": "1.00"}
     return [
-        (f"{what}, T {t:g}", hopes[way], str(_against(found["compare"], t, kinds, way)))
-        for what, kinds, way in asked
-        for t in (0.0, 1.0)
-        if way != "n-gram" or t == 0.0
+        (f"{what}, T {t:g}", hope, str(_against(found["compare"], t, kinds, way)))
+        for what, hope, kinds, way, temperatures in asked
+        for t in temperatures
     ]
 
 
@@ -194,9 +209,7 @@ def _both_dtypes(found: dict[str, Result]) -> list[Claim]:
     """What a dtype's slower plain step leaves of a speedup."""
     result = found["dtypes"]
     base = result.settings["plain"]
-    steps = [
-        one for label in temperatures_and_kinds(result) for one in in_steps_of(result, *label, base)
-    ]
+    steps = all_in_steps_of(result, base)
     return [
         (f"{name} over {base}, all kinds, T 0", "-", str(over_plain([one[name] for one in steps])))
         for name in ("bfloat16, plain", "bfloat16, draft model")
@@ -240,20 +253,15 @@ def _beside_theory(found: dict[str, Result]) -> list[Claim]:
     rows = []
     for drafter, gamma in BESIDE_THEORY.items():
         for temperature in (0.0, 1.0):
-            misses = [
-                median(one.miss for one in group.predictions)
-                for group in groups_of(found["sweep"])
-                if (group.temperature, group.drafter, group.gamma) == (temperature, drafter, gamma)
-                and group.predictions
-            ]
-            near = sum(abs(one - 1.0) <= 0.1 for one in misses)
+            kinds = beside_theory(found["sweep"], temperature, drafter)
+            misses = [group.miss for group in kinds]
             rows.append(
                 (
                     f"{drafter}, gamma {gamma}: measured over predicted, mean of kinds, "
                     f"T {temperature:g}",
                     "0.90 to 1.10",
-                    f"{mean(misses):.2f}; {near} of {len(misses)} kinds (from {min(misses):.2f}, to "
-                    f"{max(misses):.2f})",
+                    f"{mean(misses):.2f}; {count_near(kinds)} of {len(kinds)} kinds "
+                    f"(from {min(misses):.2f}, to {max(misses):.2f})",
                 )
             )
     return rows

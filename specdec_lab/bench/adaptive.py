@@ -88,9 +88,7 @@ def one_prompt(pair: Pair, task: Task, ways: dict[str, Way], budget: int) -> Row
     made = decode_in_turns(contenders, between=2, backwards=task.number % 2 == 1)
     last = steady(made[list(ways)[-1]][0])[:-1]  # the last round may have no room for a draft
     return {
-        "prompt_kind": task.kind,
-        "prompt": task.prompt,
-        "temperature": task.temperature,
+        **task.row,
         "seconds_per_token": {name: mean(map(seconds_per_token, runs)) for name, runs in made.items()},
         "off": sum(one.drafted == 0 for one in last) / max(len(last), 1),
     }

@@ -89,9 +89,7 @@ def one_prompt(pair: Pair, task: Task, lengths: Lengths, budget: int, turns: int
         name: spent - seconds[f"{name.split(', ')[0]}, one token"] for name, spent in seconds.items()
     }
     return {
-        "prompt_kind": task.kind,
-        "prompt": task.prompt,
-        "temperature": task.temperature,
+        **task.row,
         "seconds": seconds,
         "tokens": made,
         "seconds_per_token": {

@@ -6,6 +6,7 @@ costs *and* what verifying costs, so drafts may gain most where the plain step i
 
 from __future__ import annotations
 
+from statistics import mean
 from typing import Any
 
 from tqdm.auto import tqdm
@@ -62,10 +63,6 @@ def one_prompt(pairs: dict[str, Pair], task: Task, plain: str, budget: int) -> R
     contenders[f"{plain.removesuffix('plain')}{AGAIN}"] = decode(pairs[plain.split(", ")[0]], None)
     made = decode_in_turns(contenders, plain=plain, between=2, backwards=task.number % 2 == 1)
     return {
-        "prompt_kind": task.kind,
-        "prompt": task.prompt,
-        "temperature": task.temperature,
-        "seconds_per_token": {
-            name: sum(map(seconds_per_token, runs)) / len(runs) for name, runs in made.items()
-        },
+        **task.row,
+        "seconds_per_token": {name: mean(map(seconds_per_token, runs)) for name, runs in made.items()},
     }

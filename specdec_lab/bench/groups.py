@@ -64,6 +64,11 @@ class Group:
         return [one for one in found if one is not None]
 
     @property
+    def miss(self) -> float:
+        """Measured over predicted: the median over the prompts that have a prediction."""
+        return median(one.miss for one in self.predictions)
+
+    @property
     def alphas(self) -> list[float]:
         return [run["alpha"] for _, run in self.runs if run["alpha"] is not None]
 
@@ -87,6 +92,18 @@ def groups_of(result: Result) -> list[Group]:
         Group(*key, tuple(runs), costs_of(key[2], timed) if timed and key[2] in known else None)
         for key, runs in gathered.items()
     ]
+
+
+def beside_theory(result: Result, temperature: float, drafter: str) -> list[Group]:
+    """The kinds of a sweep that have predictions for a drafter, at its length of ``BESIDE_THEORY``."""
+    wanted = (temperature, drafter, BESIDE_THEORY[drafter])
+    groups = [one for one in groups_of(result) if (one.temperature, one.drafter, one.gamma) == wanted]
+    return [group for group in groups if group.predictions]
+
+
+def count_near(groups: Sequence[Group]) -> int:
+    """How many were measured within 10 % of what was predicted."""
+    return sum(abs(group.miss - 1.0) <= 0.1 for group in groups)
 
 
 def by_length(groups: Sequence[Group]) -> dict[int, Group]:
@@ -119,6 +136,12 @@ def in_steps_of(result: Result, temperature: float, kind: str, plain: str) -> li
     ]
 
 
+def all_in_steps_of(result: Result, plain: str) -> list[dict[str, float]]:
+    """The same for all prompts, kind by kind."""
+    labels = temperatures_and_kinds(result)
+    return [steps for label in labels for steps in in_steps_of(result, *label, plain)]
+
+
 def chosen_apart(found: Sequence[Mapping[str, float]], start: str) -> list[float]:
     """Each prompt's time by the contender that does best on the *other* prompts.
 
@@ -138,15 +161,18 @@ def chosen_apart(found: Sequence[Mapping[str, float]], start: str) -> list[float
     times = []
     for place, here in enumerate(found):
         others = [*found[:place], *found[place + 1 :]] or [here]
-        best = min(names, key=lambda name: median(one[name] for one in others))
-        times.append(here[best])
+        times.append(here[_lowest_median(names, others)])
     return times
 
 
 def quickest(found: Sequence[Mapping[str, float]], start: str) -> str | None:
     """Of the contenders whose name starts so, the one with the lowest median time; None for none."""
     names = _shared(found, start)
-    return min(names, key=lambda name: median(one[name] for one in found), default=None)
+    return _lowest_median(names, found) if names else None
+
+
+def _lowest_median(names: Sequence[str], found: Sequence[Mapping[str, float]]) -> str:
+    return min(names, key=lambda name: median(one[name] for one in found))
 
 
 def _shared(found: Sequence[Mapping[str, float]], start: str) -> list[str]:

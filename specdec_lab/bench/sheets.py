@@ -11,8 +11,11 @@ from specdec_lab.bench.dtypes import AGAIN
 from specdec_lab.bench.groups import (
     BESIDE_THEORY,
     Group,
+    all_in_steps_of,
+    beside_theory,
     by_length,
     chosen_apart,
+    count_near,
     each_length,
     groups_of,
     in_steps_of,
@@ -119,8 +122,8 @@ def verify_sheets(result: Result) -> tuple[Sheet, ...]:
 def dtypes_sheets(result: Result) -> tuple[Sheet, ...]:
     """Experiment 8: over the first dtype's plain decoding, and over each one's own."""
     base = result.settings["plain"]
-    labels = temperatures_and_kinds(result)
-    found = [steps for label in labels for steps in in_steps_of(result, *label, base)]
+    kinds = temperatures_and_kinds(result)
+    found = all_in_steps_of(result, base)
 
     def over(name: str, other: str) -> Cell:
         if name == other:
@@ -131,7 +134,7 @@ def dtypes_sheets(result: Result) -> tuple[Sheet, ...]:
         (name, over(name, base), over(name, f"{name.split(', ')[0]}, plain")) for name in found[0]
     )
     notes = (
-        f"Medians over {len(found)} prompts of {len(labels)} kinds, greedily, each drafter at its "
+        f"Medians over {len(found)} prompts of {len(kinds)} kinds, greedily, each drafter at its "
         f"default draft length. {BEHIND} Intervals: over prompts.",
         f'"{AGAIN}" is the same thing twice: as far as it is from 1, ratios are chance.',
         origin(result),
@@ -241,21 +244,17 @@ def _by_length(result: Result, temperature: float) -> Sheet:
 def _predictions(result: Result, temperature: float, drafter: str) -> Sheet:
     """Where theory and measurement part, at the drafter's default length."""
     gamma = BESIDE_THEORY[drafter]
+    kinds = beside_theory(result, temperature, drafter)
     rows: list[tuple[Cell, ...]] = []
-    misses: list[float] = []
-    for group in groups_of(result):
+    for group in kinds:
         known = group.predictions
-        here = (group.temperature, group.drafter, group.gamma) == (temperature, drafter, gamma)
-        if not here or not known:
-            continue
-        misses.append(median(one.miss for one in known))
         rows.append(
             (
                 group.kind,
                 f"{mean(group.alphas):.2f}",
                 f"{median(one.speedup for one in known):.2f}",
                 f"{median(one.speedup_measured for one in known):.2f}",
-                f"{100 * (misses[-1] - 1):+.0f} %",
+                f"{100 * (group.miss - 1):+.0f} %",
                 *(_beside(known, part) for part in ("tokens", "draft", "verify")),
                 f"{100 * median(group.rest_shares):.1f} %",
             )
@@ -267,13 +266,12 @@ def _predictions(result: Result, temperature: float, drafter: str) -> Sheet:
         "the time outside proposing and verifying. Medians over the prompts on which a drafted token "
         "was judged (alpha: the mean), so a row's columns need not multiply up.",
     ]
-    if misses:
-        miss = f"{100 * (mean(misses) - 1):+.0f} %"
-        near = sum(abs(one - 1.0) <= 0.1 for one in misses)
+    if kinds:
+        miss = f"{100 * (mean(group.miss for group in kinds) - 1):+.0f} %"
         notes.insert(
             0,
-            f"Measured {miss} from predicted, on average over kinds; within 10 % on {near} of "
-            f"{len(misses)} kinds.",
+            f"Measured {miss} from predicted, on average over kinds; within 10 % on "
+            f"{count_near(kinds)} of {len(kinds)} kinds.",
         )
     columns = ("kind", "alpha", "predicted", "measured", "miss", "tokens", "draft", "verify", "rest")
     title = f"Theory beside measurement: {drafter}, gamma {gamma}, temperature {temperature:g}"

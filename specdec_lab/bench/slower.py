@@ -161,7 +161,7 @@ def measured_alpha(case: Case, budget: int) -> float:
 
 def costs_of(case: Case, repeats: int) -> Costs:
     """c and v(gamma + 1) where the case decodes: behind its context, in its batch."""
-    if case.batch > 1:  # its forwards are long, and wander less
+    if case.batch > 1:  # its forwards take longer
         return batch_costs(
             case.target, case.drafter, case.batch, (case.gamma,), max(3, repeats * 3 // 5)
         )

@@ -54,6 +54,11 @@ class Task:
     def key(self) -> str:
         return f"{self.kind} {self.number} at {self.temperature:g}"
 
+    @property
+    def row(self) -> Row:
+        """What each of its rows says of it."""
+        return {"prompt_kind": self.kind, "prompt": self.prompt, "temperature": self.temperature}
+
 
 def run(setup: Setup, dtype: str = "bfloat16") -> Result:
     """Measure it, or what is missing of it."""
@@ -157,9 +162,7 @@ def one_prompt(
         for gamma in lengths_for(drafter, gammas):
             runs.append({"drafter": name, "gamma": gamma, **described(made[f"{name}, {gamma}"])})
     return {
-        "prompt_kind": task.kind,
-        "prompt": task.prompt,
-        "temperature": task.temperature,
+        **task.row,
         "plain": described(made["plain"]),
         "look_up_limit": look_up_limit(made["plain"][0]),
         "runs": runs,
