@@ -7,14 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import torch
 from torch import Tensor
 
+from specdec_lab import distributions
+from specdec_lab.distributions import wide
 from specdec_lab.language_model import CausalLM
+from specdec_lab.randomness import Chooser
 
 Verify = Callable[[Sequence[int], Tensor], tuple[int, int]]
 OneRound = Callable[[CausalLM, Sequence[int], Sequence[int]], list[int]]
 Cut = Callable[[Sequence[int], set[int], int], tuple[list[int], bool]]
 Propose = Callable[[Sequence[int], int], list[int]]
+Acceptance = Callable[[float, float], float]
+Residual = Callable[[Tensor, Tensor], Tensor]
+Process = Callable[[Tensor], Tensor]
+"""Logits ``[vocab]`` -> the distribution ``[vocab]`` that a token is drawn from."""
+ProposeSampled = Callable[
+    [CausalLM, Sequence[int], int, Process, Chooser], tuple[list[int], list[Tensor]]
+]
+ExactVerify = Callable[[Sequence[int], Sequence[Tensor], Sequence[Tensor], Chooser], tuple[int, int]]
 
 
 def naive_decode(
@@ -104,3 +116,68 @@ def literal_matching_law(p: Tensor, q: Tensor) -> Tensor:
     law = (1.0 - q[likeliest]) * p
     law[likeliest] += q[likeliest]
     return law
+
+
+def step_law(p: Tensor, q: Tensor, acceptance: Acceptance, residual: Residual) -> Tensor:
+    """What one step gives: drafted and kept, or rejected and replaced."""
+    pairs = zip(p.tolist(), q.tolist(), strict=True)
+    accepted = torch.tensor([y * acceptance(x, y) if y > 0.0 else 0.0 for x, y in pairs], dtype=p.dtype)
+    return accepted + (1.0 - accepted.sum()) * residual(p, q)
+
+
+def processed(logits: Tensor, temperature: float, top_p: float) -> Tensor:
+    """Temperature, then top-p with the token that crosses the limit kept."""
+    probabilities = (wide(logits) / temperature).softmax(dim=-1)
+    ordered, tokens = probabilities.sort(descending=True)
+    in_front = ordered.cumsum(dim=-1) - ordered
+    probabilities[tokens[in_front >= top_p]] = 0.0
+    return probabilities / probabilities.sum()
+
+
+def exact_verify(
+    draft: Sequence[int],
+    q: Sequence[Tensor],
+    p: Sequence[Tensor],
+    chooser: Chooser,
+    acceptance: Acceptance = distributions.acceptance_probability,
+    residual: Residual = distributions.residual,
+) -> tuple[int, int]:
+    """Keep drafted tokens by the rejection rule; how many, and the token behind them."""
+    for i, token in enumerate(draft):
+        if not chooser.accept(acceptance(float(p[i][token]), float(q[i][token]))):
+            return i, chooser.sample(residual(p[i], q[i]))
+    return len(draft), chooser.sample(p[len(draft)])
+
+
+def propose(
+    model: CausalLM, tokens: Sequence[int], gamma: int, process: Process, chooser: Chooser
+) -> tuple[list[int], list[Tensor]]:
+    """Draw a draft, and give the distributions that it was drawn from."""
+    draft, q = list[int](), list[Tensor]()
+    for _ in range(gamma):
+        unread = model.rewind_to_match([*tokens, *draft])
+        q.append(process(model.extend(unread)[-1]))
+        draft.append(chooser.sample(q[-1]))
+    return draft, q
+
+
+def speculative_sample(
+    target: CausalLM,
+    draft_model: CausalLM,
+    prompt: Sequence[int],
+    gamma: int,
+    max_new_tokens: int,
+    process: Process,
+    chooser: Chooser,
+    propose: ProposeSampled = propose,
+    verify: ExactVerify = exact_verify,
+) -> list[int]:
+    """Propose, read the draft in one pass, judge, keep, until the budget is used up."""
+    tokens, end = list(prompt), len(prompt) + max_new_tokens
+    while len(tokens) < end:
+        draft, q = propose(draft_model, tokens, min(gamma, end - len(tokens) - 1), process, chooser)
+        unread = target.rewind_to_match(tokens)
+        rows = target.extend([*unread, *draft])[len(unread) - 1 :]
+        accepted, following = verify(draft, q, [process(row) for row in rows], chooser)
+        tokens += [*draft[:accepted], following]
+    return tokens[len(prompt) :]
