@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from specdec_lab.language_model import CausalLM
 from specdec_lab.provenance import provenance
 from specdec_lab.small import sized, small
 
-__all__ = ["CountPasses", "experiment", "sized", "small", "yours_or_reference"]
+__all__ = ["CountPasses", "experiment", "filled", "sized", "small", "yours_or_reference"]
 
 
 RESULTS = "results"
@@ -43,7 +43,7 @@ def experiment(
     name: str,
     target: CausalLM | None,
     measure: Callable[[], dict[str, Any]],
-    predicted: float | None = NOT_ASKED,
+    predicted: object = NOT_ASKED,
 ) -> dict[str, Any]:
     """Measure, and keep the result in ``results/NAME.json`` beside the notebook.
 
@@ -54,7 +54,8 @@ def experiment(
         name: of the file.
         target: the model that is measured, for the record.
         measure: makes a dict that JSON can hold.
-        predicted: a guess that has to be there (not None) before anything is measured.
+        predicted: a guess, a number or more, that has to be there (not None) before anything is
+            measured.
 
     Returns:
         The result; empty while the prediction is missing.
@@ -75,6 +76,11 @@ def experiment(
     return result
 
 
+def filled(answer: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """An answer of several entries; None while one of them is missing."""
+    return None if None in [*answer.values()] else answer
+
+
 class CountPasses:
     """Stands for a model and counts its forward passes; the model forgets what it has read."""
 
@@ -83,14 +89,22 @@ class CountPasses:
         self._model = model
         self.passes = 0
 
-    def extend(self, tokens: Sequence[int]) -> Tensor:
+    def extend(self, tokens: Sequence[int], rows: int | None = None) -> Tensor:
         """As the model's own; one more pass."""
         self.passes += 1
-        return self._model.extend(tokens)
+        return self._model.extend(tokens, rows)
 
     def rewind(self, length: int) -> None:
         """As the model's own."""
         self._model.rewind(length)
+
+    def rewind_to_match(self, prefix: Sequence[int]) -> list[int]:
+        """As the model's own."""
+        return self._model.rewind_to_match(prefix)
+
+    def reset(self) -> None:
+        """As the model's own; what was counted stays."""
+        self._model.reset()
 
     @property
     def length(self) -> int:

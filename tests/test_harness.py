@@ -41,6 +41,13 @@ def share(attempt: Attempt, seed: int | None) -> None:
     attempt.same_distribution(attempt(), torch.tensor([0.25, 0.75], dtype=torch.float64))
 
 
+@check(read="Searching", reference=library_double)
+def find(attempt: Attempt, seed: int | None) -> None:
+    """None, because there is none."""
+    found = attempt(21, may_be_none=True)
+    attempt.require(found is None, "there is none.")
+
+
 def message(check_, answer, **options) -> str:
     with pytest.raises(CheckFailed) as failure:
         check_(answer, **options)
@@ -82,6 +89,12 @@ def test_any_kind_of_distribution_passes(dtype):
     share(lambda: [0.25, 0.75])
     share(lambda: np.array([0.25, 0.75]))
     share(lambda: torch.tensor([0.25, 0.75], requires_grad=True))
+
+
+def test_none_passes_where_it_is_an_answer():
+    find(lambda x: None)
+    assert "there is none." in message(find, lambda x: x)
+    assert "calls the library's `library_double`" in message(find, lambda x: library_double(x))
 
 
 # --- what does not -----------------------------------------------------------------------------

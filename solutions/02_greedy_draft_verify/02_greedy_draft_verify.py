@@ -577,3 +577,5 @@ plots.laws(
 # Sources: Leviathan et al. 2023 ([arXiv 2211.17192](https://arxiv.org/abs/2211.17192)); Chen et al. 2023 ([arXiv
 # 2302.01318](https://arxiv.org/abs/2302.01318)); look-up drafting: Saxena 2023, "Prompt lookup decoding", and Yang et al.
 # 2023 ([arXiv 2304.04487](https://arxiv.org/abs/2304.04487)). Verified 2026-11-30; next review 2027-11.
+#
+# **Next:** [3. Exact speculative sampling](../03_exact_speculative_sampling/03_exact_speculative_sampling.ipynb)

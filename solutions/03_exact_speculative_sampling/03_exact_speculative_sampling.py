@@ -259,14 +259,20 @@ plots.overlap(CITIES, p.tolist(), q.tolist(), f"alpha = {alpha_of(p, q):.2f}, ma
 # as often as it may come out at all, p(x). So never more than min(p, q). The rule of the last notebook, *keep the draft if
 # it equals a token drawn from p*, is exact as well, but keeps x only with p(x) · q(x): here 0.325 in all instead of 0.80.
 #
-# And the real pair? Its p and q behind a beginning that you know, and then alpha at each place of a text that the target
-# writes:
+# And the real pair? A question, an answer that the target drew at temperature 1, and p and q at its first token:
 
 # %%
-start = tokenizer("The capital of France is").input_ids
+from specdec_lab import ModelDrafter, Sampling, audit_positions
+
+QUESTION = "What would you take along on a night train across Europe?"
+answered = pair.generate(
+    QUESTION, chat=True, drafter=None, sampling=Sampling(1.0), seed=3, max_new_tokens=lab.sized(48, 8)
+)
+print(answered.text)
+
 target.reset(), draft_model.reset()
-p_real = target.extend(start, rows=1)[0].softmax(-1)
-q_real = draft_model.extend(start, rows=1)[0].softmax(-1)
+p_real = target.extend(answered.prompt_tokens, rows=1)[0].softmax(-1)
+q_real = draft_model.extend(answered.prompt_tokens, rows=1)[0].softmax(-1)
 likeliest = (p_real + q_real).topk(8).indices
 plots.overlap(
     [tokenizer.decode([token]) for token in likeliest.tolist()],
@@ -276,18 +282,20 @@ plots.overlap(
     kind="measured",
 )
 
-# %%
-from specdec_lab import ModelDrafter, Sampling, audit_positions
+# %% [markdown]
+# The same at every place of an answer. (Another answer: this one is drawn while it is audited.)
 
+# %%
 positions = audit_positions(
     target,
     ModelDrafter(draft_model),
-    ["Once upon a time there was a"],
+    [QUESTION],
     tokenizer=tokenizer,
+    chat=True,
     max_new_tokens=lab.sized(48, 8),
     sampling=Sampling(temperature=1.0),
 )
-print(f"alpha is {positions.alpha:.2f} on average")
+print(f"alpha is {positions.alpha:.2f} on average over {len(positions.judged)} places")
 plots.alpha_along(positions)
 
 # %% [markdown]
@@ -341,20 +349,23 @@ def processed(logits, temperature, top_p):
 # has not reached `top_p` yet.
 # </details>
 #
-# What does it do to alpha? The same place of the same text, with both sides processed alike, or only the target's.
+# What does it do to alpha? The mean over all places of the answer above, with both sides processed alike, or only the
+# target's.
 
 # %%
 process = lab.yours_or_reference(check.processed)
 target.reset(), draft_model.reset()
-story = tokenizer("Once upon a time there was a little").input_ids
-p_logits = target.extend(story, rows=1)[0]
-q_logits = draft_model.extend(story, rows=1)[0]
+whole_text, length = answered.prompt_tokens + answered.tokens, len(answered.tokens)
+p_logits = target.extend(whole_text, rows=length)
+q_logits = draft_model.extend(whole_text, rows=length)
 
 table = Table("temperature", "top-p", "both processed", "only the target's", title="alpha, measured")
 for temperature, top_p in ((1.0, 1.0), (0.7, 1.0), (0.4, 1.0), (1.0, 0.8), (0.7, 0.8)):
-    p_here = process(p_logits, temperature, top_p)
-    both = alpha_of(p_here, process(q_logits, temperature, top_p))
-    alone = alpha_of(p_here, q_logits.softmax(-1))
+    both = alone = 0.0
+    for p_row, q_row in zip(p_logits, q_logits, strict=True):
+        p_here = process(p_row, temperature, top_p)
+        both += alpha_of(p_here, process(q_row, temperature, top_p)) / length
+        alone += alpha_of(p_here, q_row.softmax(-1)) / length
     table.add_row(f"{temperature:g}", f"{top_p:g}", f"{both:.2f}", f"{alone:.2f}")
 show(table)
 
@@ -541,7 +552,7 @@ def speculative_sample(
 
 # %%
 decode = lab.yours_or_reference(check.speculative_sample)
-toy_target, toy_draft = RandomLM(3, seed=1), RandomLM(3, seed=1001)
+toy_target, toy_draft = RandomLM(3, seed=1), RandomLM(3, seed=501)
 
 
 def mine(target, prompt, max_new_tokens, chooser):
@@ -600,13 +611,13 @@ else:
         table.add_row(letter, name, found.verdict, f"{found.l1_error:.3f}", found.reason)
     show(table)
     worst = max(audits, key=lambda letter: audits[letter].l1_error)
-    print(f"You said {predicted_worst}; it is {worst}.")
-    show(plots.audit_decoder(audits["a"]))
+    print(f"You said {predicted_worst}; it is {worst}. Here is a:")
+plots.audit_decoder(audits["a"]) if audits else None
 
 # %% [markdown]
 # Would you have noticed? A test by sampling compares how often each sequence comes with how often it should. To tell
 # two laws apart that differ by a total variation of d takes in the order of 1/d² samples. For mistake a that is a few
-# hundred, *if* you know p, which for a real model with 49,152 tokens and long texts you do not. The gallery has decoders
+# dozen, *if* you know p of every sequence, which for a real model with 49,152 tokens you do not. The gallery has decoders
 # that are wrong by 0.00001: ten billion samples. Enumeration tells the mildest of them from an exact one in a tenth of a
 # second.
 #
@@ -617,14 +628,13 @@ else:
 # %%
 from specdec_lab import SeededChooser
 
-prompt = tokenizer("Once upon a time there was a").input_ids
 for seed in range(lab.sized(3, 1)):
     counting = lab.CountPasses(target)
     draft_model.reset()
     made = decode(
         counting,
         draft_model,
-        prompt,
+        answered.prompt_tokens,
         3,
         lab.sized(40, 6),
         lambda row: process(row, 0.8, 0.95),
@@ -660,10 +670,10 @@ for dtype in ("float32", "bfloat16"):
         model.rewind(place - 5)
         for token in text[place - 5 : place]:
             alone = model.extend([token])[0]
-        p_one, p_five = alone.float().softmax(-1), together.float().softmax(-1)
-        distances.append(1.0 - float(torch.minimum(p_one, p_five).sum()))
+        p_one, p_five = alone.double().softmax(-1), together.double().softmax(-1)
+        distances.append(float((p_one - p_five).abs().sum()) / 2)
         changed += int(p_one.argmax()) != int(p_five.argmax())
-    ordered = sorted(max(0.0, one) for one in distances)
+    ordered = sorted(distances)
     table.add_row(
         dtype,
         f"{ordered[len(ordered) // 2]:.1e}",
@@ -732,5 +742,7 @@ show(table)
 #
 # Sources: Leviathan, Kalman, Matias 2023 ([arXiv 2211.17192](https://arxiv.org/abs/2211.17192)), algorithm 1, theorem 3.5 and
 # appendix A.1; Chen et al. 2023 ([arXiv 2302.01318](https://arxiv.org/abs/2302.01318)), where the letters are swapped; block
-# verification: Sun et al. 2024 ([arXiv 2403.10444](https://arxiv.org/abs/2403.10444)). Verified 2026-11-30; next review
-# 2027-11.
+# verification: Sun et al. 2024 ([arXiv 2403.10444](https://arxiv.org/abs/2403.10444)). Verified 2026-11-30;
+# next review 2027-11.
+#
+# **Next:** [4. How fast is it, really?](../04_speed_experiments/04_speed_experiments.ipynb)

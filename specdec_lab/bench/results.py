@@ -174,3 +174,19 @@ def _identity(found: Result, ours: Result) -> list[tuple[str, Any, Any]]:
         ("settings", found.settings, json.loads(json.dumps(ours.settings))),
         *((name, found.provenance.get(name), ours.provenance.get(name)) for name in of_provenance),
     ]
+
+
+COMMITTED = Path(__file__).parents[2] / "benchmarks" / "results" / "full"
+"""The measurement that comes with the course."""
+
+
+def committed(experiment: str) -> Result:
+    """The result of an experiment as it was measured for ``benchmarks/RESULTS.md``.
+
+    Raises:
+        ValueError: where it is not there, as in an installation without the course; names the file.
+    """
+    file = COMMITTED / f"{experiment}.json"
+    if not file.is_file():
+        raise ValueError(f"{file}: not found; the committed results come with the course's repository")
+    return Result.load(file)

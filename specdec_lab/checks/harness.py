@@ -33,6 +33,7 @@ from specdec_lab.checks.guard import (
     codes_of,
     silence,
 )
+from specdec_lab.enumeration import Misconduct
 from specdec_lab.limits import OutOfTime, time_limit
 
 SECONDS = 20.0
@@ -55,13 +56,16 @@ class Attempt:
         self._case: list[tuple[str, str]] = []
         self._printed = ""
 
-    def __call__(self, *arguments: Any, shown: Mapping[str, Any] | None = None) -> Any:
+    def __call__(
+        self, *arguments: Any, shown: Mapping[str, Any] | None = None, may_be_none: bool = False
+    ) -> Any:
         """Call the learner's function; whatever it raises becomes a readable failure.
 
         Args:
             arguments: what to pass.
             shown: name -> value, how to show the call; text is a description. None shows the
                 arguments themselves.
+            may_be_none: None is an answer here, not a forgotten ``return``.
         """
         if not callable(self.value):
             self.fail(f"`{self.name}` is {_kind(self.value)}, expected your function")
@@ -88,7 +92,7 @@ class Attempt:
             self._printed = printed.getvalue()
         if called:
             self.fail(f"it calls the library's `{called[0]}`, which does what you are asked to write")
-        if result is None:
+        if result is None and not may_be_none:
             self.fail("it returned None. Is there a `return` at its end?")
         for original, argument in zip(before, arguments, strict=True):
             if _changed(original, argument):
@@ -208,6 +212,8 @@ class Attempt:
             self.fail("not implemented yet.")
         if isinstance(error, OutOfTime):
             self.fail(f"not finished after {SECONDS:g} seconds. A loop that never ends?", **where)
+        if isinstance(error, Misconduct):  # the words of an auditor's chooser
+            self.fail(f"{error}.", **where)
         if isinstance(error, TypeError) and not frames:
             self.fail(f"it cannot be called like this: {error}")
         message = f": {error}" if str(error) else ""

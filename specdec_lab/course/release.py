@@ -22,6 +22,7 @@ _PARTS = (
     "environment.yml",
     "nbgrader_config.py",
     "pyproject.toml",
+    "benchmarks",
     "docs",
     "notebooks",
     "specdec_lab",

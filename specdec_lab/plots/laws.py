@@ -7,8 +7,32 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from specdec_lab.plots.style import BLUE, GREEN, GREY, RED, finish
+from specdec_lab.plots.runs import printable
+from specdec_lab.plots.style import BLUE, GREEN, GREY, ORANGE, RED, finish
 from specdec_lab.provenance import Kind
+
+
+def overlap(
+    names: Sequence[str], p: Sequence[float], q: Sequence[float], note: str, kind: Kind = "theory"
+) -> Figure:
+    """Two histograms over the same tokens: what they share, what is thrown away, what is lacking."""
+    figure, axes = plt.subplots(figsize=(6.8, 3.4))
+    places = range(len(names))
+    shared = [min(x, y) for x, y in zip(p, q, strict=True)]
+    layers = (
+        ([max(0.0, y - x) for x, y in zip(p, q, strict=True)], RED, "only q: thrown away"),
+        ([max(0.0, x - y) for x, y in zip(p, q, strict=True)], ORANGE, "only p: restored"),
+    )
+    axes.bar(places, shared, 0.8, color=BLUE, label="both: kept (their area is alpha)")
+    for heights, colour, label in layers:
+        axes.bar(places, heights, 0.8, bottom=shared, color=colour, alpha=0.55, label=label)
+    left, right = [x - 0.4 for x in places], [x + 0.4 for x in places]
+    axes.hlines(p, left, right, colors="black", linewidth=1.6, label="p, the target")
+    axes.hlines(q, left, right, colors="black", linewidth=1.6, linestyles=":", label="q, the draft")
+    axes.set_xticks(places, [printable(name) for name in names])
+    axes.set_ylabel("probability")
+    axes.legend(frameon=False, fontsize=9)
+    return finish(figure, kind, note)
 
 
 def laws(names: Sequence[str], columns: Mapping[str, Sequence[float]], kind: Kind, note: str) -> Figure:

@@ -36,7 +36,8 @@ def _where(result: Result) -> str:
     return origin(result).removeprefix("measured: ")
 
 
-def _even(axes: Axes) -> None:
+def even(axes: Axes) -> None:
+    """A line at 1: no faster, no slower."""
     axes.axhline(1.0, color=plt.rcParams["text.color"], linewidth=1)
     axes.annotate(
         "plain decoding", (1.0, 1.0), xycoords=("axes fraction", "data"), xytext=(-2, 3),
@@ -44,7 +45,7 @@ def _even(axes: Axes) -> None:
     )  # fmt: skip
 
 
-def _powers(axes: Axes, values: Sequence[int]) -> None:
+def powers(axes: Axes, values: Sequence[int]) -> None:
     """A logarithmic x axis that names exactly these values."""
     axes.set_xscale("log", base=2)
     axes.set_xticks(values)
@@ -95,7 +96,7 @@ def verify_curve(result: Result) -> Figure:
     axes.plot(
         range(1, 9), range(1, 9), color=GREY, linestyle=":", label="n forwards over one token each"
     )
-    _powers(axes, [1, 2, 4, 8, 16, 32, 64])
+    powers(axes, [1, 2, 4, 8, 16, 32, 64])
     axes.set_ylim(0, max(max(row["v_high"].values()) for row in result.rows) * 1.1)
     axes.set_xlabel("n, tokens verified in one forward")
     axes.set_ylabel("v(n), in one-token forwards")
@@ -124,8 +125,8 @@ def speedup_by_length(result: Result, temperature: float = 0.0) -> Figure:
         if all(promised):
             axes.plot(lengths, list(map(median, promised)), color=colour, linestyle=":", linewidth=1.2)
     axes.plot([], [], color=GREY, linestyle=":", label="theory, from alpha, c and v")
-    _even(axes)
-    _powers(axes, sorted({group.gamma for group in groups}))
+    even(axes)
+    powers(axes, sorted({group.gamma for group in groups}))
     axes.set_xlabel("gamma, the draft length")
     axes.set_ylabel("speedup over plain decoding")
     axes.set_ylim(bottom=0)
@@ -226,8 +227,8 @@ def batch_falloff(result: Result) -> Figure:
         linestyle=":",
         label="tokens per round / (gamma c + v), from the batch's c and v",
     )
-    _even(axes)
-    _powers(axes, sizes)
+    even(axes)
+    powers(axes, sizes)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("sequences decoded together")
     axes.set_ylabel("speedup over plain decoding")
@@ -285,7 +286,7 @@ def adaptive_lengths(result: Result) -> Figure:
                 at, ratio.value, _whiskers([ratio]), marker=MARKERS[place], color=COLOURS[place],
                 markersize=5, elinewidth=1, label=name if x == 0 else None,
             )  # fmt: skip
-    _even(axes)
+    even(axes)
     axes.set_xticks(
         range(len(labels)),
         [f"{kind}, T {t:g}" for t, kind in labels],
