@@ -103,6 +103,13 @@ def test_the_minutes_of_the_exercises_fit_into_the_promised_time(name):
     assert minutes < promised <= minutes * 1.6
 
 
+def test_the_whole_course_is_worth_a_hundred_points():
+    graded = [cell for name in NAMES for cell in cells_of(COURSE.key(name)) if _has_points(cell)]
+    assert sum(cell.metadata.nbgrader.points for cell in graded) == 100
+    written = [cell for cell in graded if cell.id.endswith("_written")]
+    assert sum(cell.metadata.nbgrader.points for cell in written) == 5
+
+
 @pytest.mark.parametrize("name", GRADED)
 def test_sections_that_a_failed_check_points_to_exist(name):
     from importlib import import_module

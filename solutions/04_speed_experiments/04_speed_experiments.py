@@ -379,8 +379,10 @@ plots.round_split(
 )
 
 # %% [markdown]
-# Look for these three:
+# Look for these four:
 #
+# - **No draft at all.** Look-up finds nothing in many rounds, and then makes one token in one pass. Theory takes every round
+#   to have gamma drafted tokens, so it promises too much for *n-gram*. (alpha counts only what was drafted.)
 # - **Acceptance is not the same everywhere.** A draft that is right in the middle of a phrase goes on being right, and where
 #   a new thought begins, everything fails. Theory's tokens come from one alpha for all places. Compare the column
 #   *tokens/round* with what `trusted_tokens` makes of the row's alpha.

@@ -7,6 +7,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from specdec_lab.plots.speed import COLOURS, MARKERS, even, powers
 from specdec_lab.plots.style import BLUE, GREY, NOTHING_YET, ORANGE, PINK, finish, where
@@ -74,18 +75,20 @@ def round_split(result: Mapping[str, Any], gamma: int, drafters: Sequence[str]) 
     for place, run in enumerate(runs):
         promised = (gamma * run["c"], run["v"], 0.0)
         measured = (run["draft"], run["verify"], run["rest"])
-        for shift, parts, alpha in ((-0.19, promised, 0.45), (0.19, measured, 1.0)):
+        for shift, widths, alpha in ((-0.19, promised, 0.45), (0.19, measured, 1.0)):
             left = 0.0
-            for width, colour in zip(parts, (ORANGE, BLUE, GREY), strict=True):
+            for width, colour in zip(widths, (ORANGE, BLUE, GREY), strict=True):
                 axes.barh(place + shift, width, 0.34, left=left, color=colour, alpha=alpha)
                 left += width
             word = "promised" if shift < 0 else "measured"
             axes.text(left + 0.04, place + shift, word, va="center", fontsize=8, color=GREY)
-    for colour, label in ((ORANGE, "drafting"), (BLUE, "verifying"), (GREY, "the rest")):
-        axes.barh([], [], color=colour, label=label)
+    parts = ((ORANGE, "drafting"), (BLUE, "verifying"), (GREY, "the rest"))
+    handles = [Patch(color=colour, label=label) for colour, label in parts]
     axes.set_yticks(range(len(runs)), [run["drafter"] for run in runs])
     axes.invert_yaxis()
     axes.set_xlim(right=axes.get_xlim()[1] * 1.12)
     axes.set_xlabel(f"time of a round with gamma = {gamma}, in steps of plain decoding")
-    axes.legend(frameon=False, fontsize=9, ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+    axes.legend(
+        handles=handles, frameon=False, fontsize=9, ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0)
+    )
     return finish(figure, "measured", f"pale: theory, from c and v timed apart; {where(result)}")
