@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from specdec_lab.checks.exact_speculative_sampling.naming import (
 from specdec_lab.checks.exact_speculative_sampling.rows import exactly, pairs
 from specdec_lab.checks.harness import Attempt, check
 
+Case = TypeVar("Case")
 HALF = "half precision has three digits at most. Compute with the numbers as they come."
 VAGUE = (
     "close, but not equal. Work it out, without drawing samples, without rounding, and not in half "
@@ -123,7 +125,7 @@ def residual(attempt: Attempt, seed: int | None) -> None:
     found = first_wrong(pairs(seed), ask, truth, _replacements, same_row)
     if found:
         case, name = found
-        yours = ask(case)
+        yours = steady(attempt, ask, case)
         fail_row(attempt, name or unnamed(yours, truth(case), _half_rows(*case)), yours, truth(case))
     _nearly_equal(attempt)
     _equal(attempt)
@@ -137,6 +139,16 @@ def _half_rows(p: Tensor, q: Tensor) -> list[Tensor]:
             above = (x - y).clamp(min=0.0)
             rows.append((above / above.sum()).double())
     return rows
+
+
+def steady(attempt: Attempt, ask: Callable[[Case], Tensor], case: Case, times: int = 4) -> Tensor:
+    """The learner's row, if it is the same each time."""
+    yours, *others = (ask(case).nan_to_num(nan=-1.0) for _ in range(times))
+    attempt.require(
+        all(torch.equal(yours, other) for other in others),
+        "it gives other probabilities each time. Work them out, without drawing samples.",
+    )
+    return ask(case)
 
 
 def unnamed(yours: Tensor, expected: Tensor, halves: Sequence[Tensor]) -> str | None:

@@ -11,7 +11,7 @@ from torch import Tensor
 from specdec_lab import distributions, sampling
 from specdec_lab.checks import references
 from specdec_lab.checks.exact_speculative_sampling.naming import fail_row, first_wrong, same_row
-from specdec_lab.checks.exact_speculative_sampling.one_step import unnamed
+from specdec_lab.checks.exact_speculative_sampling.one_step import steady, unnamed
 from specdec_lab.checks.harness import Attempt, check
 
 _Case = tuple[Tensor, float, float]
@@ -75,7 +75,7 @@ def processed(attempt: Attempt, seed: int | None) -> None:
     if found is None:
         return
     case, name = found
-    yours, halves = ask(case), _half_rows(case)
+    yours, halves = steady(attempt, ask, case), _half_rows(case)
     if not name and case[0].dtype == torch.bfloat16:
         attempt.require(
             float((yours - truth(case)).abs().max()) > 0.02
