@@ -299,8 +299,8 @@ print(f"alpha is {positions.alpha:.2f} on average over {len(positions.judged)} p
 plots.alpha_along(positions)
 
 # %% [markdown]
-# Where does the draft fail? Mostly where something *new* begins: a name, a turn of the story. In the middle of a phrase or
-# of a word it is nearly always right.
+# Where does the draft fail? Mostly where a word with content of its own is chosen. Where a phrase or a word only goes on, as
+# in *let me know*, it is nearly always kept.
 #
 # ## Temperature and top-p
 #
@@ -683,7 +683,7 @@ for dtype in ("float32", "bfloat16"):
 show(table)
 
 # %% [markdown]
-# In bfloat16, which keeps eight binary digits, p moves by a few percent, in float32 by a few millionths. That does two
+# In bfloat16, which keeps eight binary digits, p moves by a few percent, in float32 by about a millionth. That does two
 # very different things.
 #
 # **Greedy** decoding takes the largest logit. Where two tokens are nearly tied, a change in the last digit flips the choice,
