@@ -617,15 +617,15 @@ my_numbers["predicted"] = promised(chosen)
 # %% [written] recommendation points=3
 ### BEGIN SOLUTION
 # Use the trained draft model with two tokens a draft, and prompt look-up instead where the answer repeats its prompt. In my
-# sweep (float32, two cores, three prompts, greedy) the draft model at gamma 2 was about 1.2 times as fast as plain cached
-# decoding (measured); it kept about half of what it drafted (measured alpha), with c about 0.1 and v(3) about 1.3 (measured
-# apart), from which theory promises much the same (theory). The p50 and p95 of the waits rise by about half, because a round
-# takes longer than a step (measured); for a reader of chats that is hardly visible. Four or eight tokens were slower: v rises
-# steeply in float32 on this machine. Prediction and measurement parted by a few percent; tokens per round were a little above what
-# one alpha for all places promises, because acceptance comes in streaks, and the loop's own time took some of it back. In
-# bfloat16 the committed results show 1.33 greedily (measured, another machine), though there the plain step itself is slower. I
-# would change my mind for a batch of several texts (measured: below 1 at 16), for a machine whose v is flat (then draft longer),
-# for a larger target with the same draft (c falls), and for text that repeats itself (look-up wins).
+# sweep (float32, two cores, three prompts, greedy) the draft model at gamma 2 was 1.38 times as fast as plain cached decoding
+# (measured). It kept 62 % of what it drafted (measured), with c = 0.10 and v(3) = 1.07 (measured apart), from which theory
+# promises 1.58 (theory). The waits become longer, their p50 from 53 to 72 ms and their p95 from 79 to 95 ms (measured once);
+# somebody who reads a chat will hardly see that. Four and eight tokens came to 1.06 and 0.85 (measured), because in float32
+# v(5) is 1.44 here already. I had said 1.3, and theory said more than came: a round made 1.83 tokens instead of the 2.0 that
+# one alpha for all places promises, and the rest of the gap is time, of which the control (the target as its own draft, 0.85 to
+# 0.93) shows about as much. I would change my mind for a batch of several texts (0.77 at 16, measured; v grows), for a machine
+# whose v is flat (then draft longer), for a larger target with the same draft (c falls), and for text that repeats itself
+# (alpha of look-up rises). Published speedups of 2 to 3 (cited) are of such larger targets.
 #
 # *Rubric, 3 points. 1 point: a clear recommendation with drafter, draft length and speedup from their own saved numbers, each
 # marked measured, theory or cited, the p95 among them. 1 point: the gap between prediction and measurement, put down to alpha,
