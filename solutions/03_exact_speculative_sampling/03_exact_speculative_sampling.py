@@ -197,7 +197,7 @@ CITIES = ["Paris", "London", "Rome", "Berlin"]
 p = torch.tensor([0.35, 0.40, 0.20, 0.05], dtype=torch.float64)
 q = torch.tensor([0.55, 0.25, 0.15, 0.05], dtype=torch.float64)
 
-print("your audit:", [round(x, 6) for x in law_of(p, q, keep, lacking).tolist()])
+print("your audit:", [round(float(x), 6) for x in law_of(p, q, keep, lacking)])
 step = audit_step(p, q, CITIES, acceptance=keep, residual=lacking)
 show(step)
 plots.audit_step(step)
@@ -217,7 +217,7 @@ WRONG_RULES = {
 table = Table("rule", *CITIES, "L1 from p", title="theory: what comes out")
 table.add_row("p", *[f"{x:.3f}" for x in p.tolist()], "")
 for name, (acceptance, replacement) in {"yours": (keep, lacking), **WRONG_RULES}.items():
-    law = law_of(p, q, acceptance, replacement)
+    law = torch.as_tensor(law_of(p, q, acceptance, replacement))
     table.add_row(name, *[f"{x:.3f}" for x in law.tolist()], f"{float((law - p).abs().sum()):.2g}")
 show(table)
 

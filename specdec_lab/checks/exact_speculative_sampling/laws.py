@@ -17,6 +17,8 @@ from specdec_lab.randomness import Chooser
 CLOSE = 1e-6
 """Probability that two laws may differ by for rounding."""
 MOST_PATHS = 400
+"""Of a whole decoder; if there are more, shorter texts are walked."""
+MOST_PATHS_OF_A_ROUND = 3000
 SECONDS_PER_PATH = 4.0
 Outcome = TypeVar("Outcome")
 Tokens = tuple[int, ...]
@@ -118,7 +120,7 @@ def walk(
 
 
 def law_of(
-    run: Callable[[EnumeratingChooser], Outcome], max_paths: int = MOST_PATHS
+    run: Callable[[EnumeratingChooser], Outcome], max_paths: int = MOST_PATHS_OF_A_ROUND
 ) -> dict[Outcome, float]:
     """Outcome -> probability, over every path of the chooser's answers."""
     law: dict[Outcome, float] = {}
@@ -139,7 +141,12 @@ def law_of_yours(attempt: Attempt, run: Callable[[Asked], Tokens], most_question
 
     try:
         output = output_law(
-            decode, RandomLM(2), (0,), 1, max_paths=MOST_PATHS, seconds_per_path=SECONDS_PER_PATH
+            decode,
+            RandomLM(2),
+            (0,),
+            1,
+            max_paths=MOST_PATHS_OF_A_ROUND,
+            seconds_per_path=SECONDS_PER_PATH,
         )
     except DecoderFault as found:
         failures.explain(attempt, found.fault, found.message)

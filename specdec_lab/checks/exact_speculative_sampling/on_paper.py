@@ -10,6 +10,7 @@ from torch import Tensor
 
 from specdec_lab.audit import step
 from specdec_lab.audit.step import EXAMPLE_LABELS, EXAMPLE_P, EXAMPLE_Q
+from specdec_lab.checks.failure import CheckFailed
 from specdec_lab.checks.harness import Attempt, check
 
 ROUGHLY = 0.006
@@ -28,6 +29,7 @@ def by_hand(attempt: Attempt, seed: int | None) -> None:
         attempt.fail("not implemented yet: fill in every entry.")
     audit = step.audit_step([*map(float, EXAMPLE_P)], [*map(float, EXAMPLE_Q)], EXAMPLE_LABELS)
     p, q = audit.p, audit.q
+    both = [x * y for x, y in zip(p, q, strict=True)]
     doubled = [x + y for x, y in zip(audit.accepted_mass, audit.p, strict=True)]
     _like(attempt, answer, "acceptance", audit.acceptance, {
         "that is q/p: the letters are exchanged.": [min(1.0, y / x) for x, y in zip(p, q, strict=True)],
@@ -37,6 +39,10 @@ def by_hand(attempt: Attempt, seed: int | None) -> None:
         "that is the chance that it is rejected.": [1.0 - a for a in audit.acceptance],
         "that is 1 or 0. Paris is drafted too often, but still kept *sometimes*.": [0.0, 1.0, 1.0, 1.0],
         "that is p.": p,
+        "that is q/p, and no probability is above 1: the letters are exchanged.": [
+            y / x for x, y in zip(p, q, strict=True)
+        ],
+        "that is p times q, as if the draft had to equal a token drawn from p.": both,
         "that is how often the token is drafted *and* kept. Here the question is how often it is "
         "kept, once it was drafted.": audit.accepted_mass,
     })  # fmt: skip
@@ -47,8 +53,16 @@ def by_hand(attempt: Attempt, seed: int | None) -> None:
             x * a for x, a in zip(p, audit.acceptance, strict=True)
         ],
         "that is q: how often the token is drafted. Not every one is kept.": q,
+        "that is p. What is drafted too rarely is accepted only as often as it is drafted.": p,
+        "that is the larger of p and q. A token is kept at most as often as it is drafted.": [
+            max(x, y) for x, y in zip(p, q, strict=True)
+        ],
+        "these are scaled up to 1. Something is rejected, so they sum to less.": [
+            x / audit.alpha for x in audit.accepted_mass
+        ],
+        "that is p times q, as if the draft had to equal a token drawn from p.": both,
     })  # fmt: skip
-    mass = attempt.number(_plain(answer["rejection_mass"]))
+    mass = _number(attempt, "rejection_mass", answer["rejection_mass"])
     attempt.require(
         abs(mass - 100 * audit.rejection_mass) > ROUGHLY * 100,
         '"rejection_mass": write it as a number from 0 to 1, not in percent.',
@@ -57,6 +71,19 @@ def by_hand(attempt: Attempt, seed: int | None) -> None:
         abs(mass - sum(1.0 - a for a in audit.acceptance) / 4) > ROUGHLY,
         '"rejection_mass": the four chances do not count alike. Each token counts as often as it is '
         "drafted.",
+    )
+    attempt.require(
+        abs(mass - sum(abs(x - y) for x, y in zip(p, q, strict=True))) > ROUGHLY,
+        '"rejection_mass": that is the sum of |p - q|. It counts twice, what is too much and what is '
+        "lacking.",
+    )
+    attempt.require(
+        abs(mass - (1 - sum(both))) > ROUGHLY,
+        '"rejection_mass": that is how often two draws differ, one from p and one from q.',
+    )
+    attempt.require(
+        abs(mass - sum(x * (1.0 - a) for x, a in zip(p, audit.acceptance, strict=True))) > ROUGHLY,
+        '"rejection_mass": that is weighted with p. The token is drawn from q.',
     )
     attempt.require(
         abs(mass - audit.alpha) > ROUGHLY,
@@ -92,6 +119,10 @@ def by_hand(attempt: Attempt, seed: int | None) -> None:
             0.0, *(x / sum(p[1:]) for x in p[1:])
         ],
         "that is the largest entry only. The replacement is *drawn*.": [0.0, 1.0, 0.0, 0.0],
+        "that is q. What it proposes too often was just rejected.": q,
+        "that is what the draft has too much of, max(0, q - p). What p has more of is lacking; and "
+        "divide by the sum.": [max(0.0, y - x) for x, y in zip(p, q, strict=True)],
+        "both get the same, but more is lacking of one than of the other.": [0.0, 0.5, 0.5, 0.0],
     })  # fmt: skip
     _like(attempt, answer, "final", audit.final_mass, {
         "the replacements are missing: rejection mass times residual comes on top of what is "
@@ -108,6 +139,8 @@ def by_hand(attempt: Attempt, seed: int | None) -> None:
             x / audit.alpha for x in audit.accepted_mass
         ],
         "that is only what comes out as a replacement.": audit.restored_mass,
+        "that is acceptance plus residual. The one has to be weighted with q, the other with the "
+        "rejection mass.": [x + y for x, y in zip(audit.acceptance, audit.residual, strict=True)],
     })  # fmt: skip
 
 
@@ -116,6 +149,14 @@ def _entries(attempt: Attempt, answer: Mapping[str, object], key: str) -> list[o
     if not isinstance(entries, list | tuple | Tensor | np.ndarray) or len(entries) != 4:
         attempt.fail(f'expected four numbers for "{key}": Paris, London, Rome, Berlin.')
     return [_plain(entry) for entry in entries]
+
+
+def _number(attempt: Attempt, key: str, entry: object) -> float:
+    """As a float; a failure tells where it stands."""
+    try:
+        return attempt.number(_plain(entry))
+    except CheckFailed as failure:
+        attempt.fail(f'"{key}": {failure.problem}')
 
 
 def _plain(entry: object) -> object:
@@ -130,7 +171,7 @@ def _like(
     expected: Sequence[float],
     suspects: Mapping[str, Sequence[float]],
 ) -> None:
-    yours = [attempt.number(entry) for entry in _entries(attempt, answer, key)]
+    yours = [_number(attempt, key, entry) for entry in _entries(attempt, answer, key)]
     if _near(yours, expected):
         return
     problem = next((text for text, wrong in suspects.items() if _near(yours, wrong)), "")

@@ -18,7 +18,7 @@ from specdec_lab.checks.exact_speculative_sampling.naming import (
     same_number,
     same_row,
 )
-from specdec_lab.checks.exact_speculative_sampling.rows import exactly, pairs
+from specdec_lab.checks.exact_speculative_sampling.rows import exactly, pairs, tensor_row
 from specdec_lab.checks.harness import Attempt, check
 
 Case = TypeVar("Case")
@@ -214,7 +214,7 @@ def _replacements(case: tuple[Tensor, Tensor]) -> dict[str, Tensor | None]:
 def _residual_of(attempt: Attempt, p: Tensor, q: Tensor, q_shown: str | None = None) -> Tensor:
     """The learner's residual, if it is a row of finite numbers in sufficient precision."""
     yours = attempt(p.clone(), q.clone(), shown={"p": p, "q": q_shown or q})
-    row = attempt.row(yours, len(p))
+    row = tensor_row(attempt, yours, len(p))
     attempt.require(
         not isinstance(yours, Tensor) or yours.dtype in (torch.float32, torch.float64),
         "expected float32 or float64: three significant digits are not enough for a probability.",

@@ -12,6 +12,7 @@ from specdec_lab import distributions, sampling
 from specdec_lab.checks import references
 from specdec_lab.checks.exact_speculative_sampling.naming import fail_row, first_wrong, same_row
 from specdec_lab.checks.exact_speculative_sampling.one_step import steady, unnamed
+from specdec_lab.checks.exact_speculative_sampling.rows import tensor_row
 from specdec_lab.checks.harness import Attempt, check
 
 _Case = tuple[Tensor, float, float]
@@ -59,7 +60,7 @@ def processed(attempt: Attempt, seed: int | None) -> None:
             top_p,
             shown={"logits": logits.float(), "temperature": temperature, "top_p": top_p},
         )
-        row = attempt.row(yours, len(logits))
+        row = tensor_row(attempt, yours, len(logits))
         if isinstance(yours, Tensor):
             attempt.require(
                 yours.dtype not in (torch.bfloat16, torch.float16),

@@ -8,6 +8,8 @@ from random import Random
 import torch
 from torch import Tensor
 
+from specdec_lab.checks.harness import Attempt
+
 
 def pairs(seed: int | None, vocab: int = 5) -> list[tuple[Tensor, Tensor]]:
     """Distributions (p, q), some with impossible tokens."""
@@ -23,6 +25,16 @@ def pairs(seed: int | None, vocab: int = 5) -> list[tuple[Tensor, Tensor]]:
         pairs.append((_row(random, vocab, zeros=2), _row(random, vocab, zeros=1)))
         pairs.append((_row(random, vocab).float(), _row(random, vocab).float()))
     return pairs
+
+
+def tensor_row(attempt: Attempt, yours: object, length: int) -> Tensor:
+    """The learner's row in float64; it has to be a tensor, because later cells compute with it."""
+    row = attempt.row(yours, length)
+    attempt.require(
+        isinstance(yours, Tensor),
+        "the numbers are in a list or an array, expected a tensor: later cells compute with it.",
+    )
+    return row
 
 
 def exactly(values: Sequence[float]) -> Tensor:

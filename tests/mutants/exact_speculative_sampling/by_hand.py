@@ -44,7 +44,9 @@ wrong_value("one is missing", {"acceptance": [0.64, 1, 1, 1]}, says="the five en
 wrong_value("values without names", list(_answer().values()), says="the five entries")
 wrong_value("three cities", _answer(final=[0.35, 0.4, 0.2]), says='four numbers for "final"')
 wrong_value("one number for four", _answer(acceptance=0.8), says='four numbers for "acceptance"')
-wrong_value("numbers as text", _answer(accepted=["0.35", "0.25", "0.15", "0.05"]), says="type str")
+wrong_value(
+    "numbers as text", _answer(accepted=["0.35", "0.25", "0.15", "0.05"]), says='"accepted": .*type str'
+)
 wrong_value("percentages", _answer(acceptance=[63.6, 100, 100, 100]), says="not percentages")
 wrong_value("the mass in percent", _answer(rejection_mass=20), says="not in percent")
 
@@ -53,6 +55,15 @@ wrong_value("p/q above 1", _answer(acceptance=P / Q), says="no probability is ab
 wrong_value(
     "accepted in place of acceptance", _answer(acceptance=[0.35, 0.25, 0.15, 0.05]), says="once it was"
 )
+wrong_value("q/p above 1", _answer(acceptance=Q / P), says="no probability is above 1: the letters")
+wrong_value("p q for acceptance", _answer(acceptance=P * Q), says='"acceptance": that is p times q')
+wrong_value("larger for accepted", _answer(accepted=np.maximum(P, Q)), says="the larger of p and q")
+wrong_value("scaled accepted", _answer(accepted=np.minimum(P, Q) / 0.8), says="they sum to less")
+wrong_value("p q for accepted", _answer(accepted=P * Q), says='"accepted": that is p times q')
+wrong_value("q for residual", _answer(residual=Q), says='"residual": that is q')
+wrong_value("q - p, as it is", _answer(residual=[0.2, 0, 0, 0]), says="lacking; and divide")
+wrong_value("even residual", _answer(residual=[0, 0.5, 0.5, 0]), says="both get the same")
+wrong_value("all added", _answer(final=[0.636, 1.75, 1.25, 1]), says="acceptance plus residual")
 wrong_value("chance to reject", _answer(acceptance=[0.364, 0, 0, 0]), says="that it is rejected")
 wrong_value("hard threshold", _answer(acceptance=[0, 1, 1, 1]), says="kept \\*sometimes\\*")
 wrong_value("p for acceptance", _answer(acceptance=P), says="that is p\\.")
@@ -61,13 +72,16 @@ wrong_value("slip in one city", _answer(acceptance=[0.636, 1, 0.5, 1]), says="lo
 wrong_value("not weighted", _answer(accepted=[0.636, 1, 1, 1]), says="has to be drafted first")
 wrong_value("weighted with p", _answer(accepted=P * np.minimum(1, P / Q)), says="drawn from q")
 wrong_value("all that is drafted", _answer(accepted=Q), says="Not every one is kept")
-wrong_value("p for accepted", _answer(accepted=P), says="look at London and Rome again")
+wrong_value("p for accepted", _answer(accepted=P), says="only as often as it is drafted")
 
 wrong_value("alpha for the mass", _answer(rejection_mass=0.8), says="accepted in all")
 wrong_value("Paris alone", _answer(rejection_mass=0.364), says="once Paris was drafted")
 wrong_value("unweighted mean", _answer(rejection_mass=0.0909), says="do not count alike")
 wrong_value("a slip in the sum", _answer(rejection_mass=0.3), says="add up what is accepted")
-wrong_value("L1 distance", _answer(rejection_mass=0.4), says="add up what is accepted")
+wrong_value("L1 distance", _answer(rejection_mass=0.4), says="It counts twice")
+wrong_value("weighted with p", _answer(rejection_mass=0.127), says="The token is drawn from q")
+wrong_value("literal matching", _answer(rejection_mass=0.675), says="how often two draws differ")
+wrong_value("a list for the mass", _answer(rejection_mass=[0.2]), says='"rejection_mass": .*list of 1')
 
 wrong_value("not normalised", _answer(residual=[0, 0.15, 0.05, 0]), says="Divide by the sum")
 wrong_value("p for residual", _answer(residual=P), says="that is p\\. Some of it has come out")

@@ -458,7 +458,7 @@ def cuts_logits(logits, temperature, top_p):
     return scores.softmax(-1)
 
 
-@right("a loop, a list")
+@right("a loop")
 def loop(logits, temperature, top_p):
     row = _softmax(logits, temperature).tolist()
     kept, total = [0.0] * len(row), 0.0
@@ -467,7 +467,7 @@ def loop(logits, temperature, top_p):
         total += row[token]
         if total >= top_p:
             break
-    return [entry / total for entry in kept]
+    return torch.tensor([entry / total for entry in kept])
 
 
 @right("numpy")
@@ -478,7 +478,12 @@ def with_numpy(logits, temperature, top_p):
     order = np.argsort(-row)
     before = np.concatenate([[0.0], np.cumsum(row[order])[:-1]])
     row[order[before >= top_p]] = 0.0
-    return row / row.sum()
+    return torch.from_numpy(row / row.sum())
+
+
+@wrong("an array", says="in a list or an array, expected a tensor")
+def gives_an_array(logits, temperature, top_p):
+    return with_numpy(logits, temperature, top_p).numpy()
 
 
 @right("the temperature behind the softmax, as a power")

@@ -245,7 +245,7 @@ def none_where_equal(p, q):
 @wrong("0/0 in plain numbers", says="your code raised ZeroDivisionError")
 def zero_division(p, q):
     rest = _lacking(p, q).tolist()
-    return [entry / sum(rest) for entry in rest]
+    return torch.tensor([entry / sum(rest) for entry in rest])
 
 
 @wrong("in float16, and back", says="half precision")
@@ -293,13 +293,18 @@ def asks_first(p, q):
 @right("numpy")
 def with_numpy(p, q):
     rest = np.maximum(p.numpy() - q.numpy(), 0)
-    return rest / rest.sum() if rest.sum() else p.numpy()
+    return torch.from_numpy(rest / rest.sum()) if rest.sum() else p
 
 
-@right("a loop, a list")
+@right("a loop")
 def loop(p, q):
     rest = [max(0.0, x - y) for x, y in zip(p.tolist(), q.tolist(), strict=True)]
-    return [x / sum(rest) for x in rest] if sum(rest) > 0 else p.tolist()
+    return torch.tensor([x / sum(rest) for x in rest]) if sum(rest) > 0 else p
+
+
+@wrong("a list", says="in a list or an array, expected a tensor")
+def gives_a_list(p, q):
+    return loop(p, q).tolist()
 
 
 @right("p without what both have")

@@ -143,7 +143,7 @@ def asks_about_all(p, q, acceptance, residual):
     return accepted + (1 - accepted.sum()) * residual(p, q)
 
 
-@wrong("whole rows into the rule", says="takes two numbers, and got a tensor")
+@wrong("whole rows into the rule", says="takes two numbers, and got a whole row")
 def whole_rows(p, q, acceptance, residual):
     accepted = q * acceptance(p, q)
     return accepted + (1 - accepted.sum()) * residual(p, q)
@@ -184,6 +184,152 @@ def calls_the_library(p, q, acceptance, residual):
 @wrong("calls the reference", says="calls the library's `step_law`")
 def calls_the_reference(p, q, acceptance, residual):
     return references.step_law(p, q, acceptance, residual)
+
+
+@wrong("its own acceptance", says="`acceptance` that was handed in is not used")
+def own_acceptance(p, q, acceptance, residual):
+    kept = torch.minimum(p, q)
+    return kept + (1 - kept.sum()) * residual(p, q)
+
+
+@wrong("its own residual, with care", says="`residual` that was handed in is not used")
+def own_residual_with_care(p, q, acceptance, residual):
+    accepted, lacking = q * _chances(p, q, acceptance), (p - q).clamp(min=0.0)
+    lacking = lacking / lacking.sum() if lacking.sum() > 0 else p
+    return accepted + (1 - accepted.sum()) * lacking
+
+
+@wrong("residual alone", says="that is the residual alone")
+def residual_alone(p, q, acceptance, residual):
+    chances = _chances(p, q, acceptance)
+    accepted, rest = q * chances, residual(p, q)
+    return rest + 0 * accepted
+
+
+@wrong("residual not weighted, scaled", says="Scaling the sum to 1 does not mend it")
+def not_weighted_scaled(p, q, acceptance, residual):
+    chances = _chances(p, q, acceptance)
+    accepted, rest = q * chances, residual(p, q)
+    return (accepted + rest) / (accepted + rest).sum()
+
+
+@wrong("half and half", says="that is the average")
+def average(p, q, acceptance, residual):
+    chances = _chances(p, q, acceptance)
+    accepted, rest = q * chances, residual(p, q)
+    return (accepted + rest) / 2
+
+
+@wrong("the right rule's rejection mass", says="under \\*this\\* rule")
+def right_rules_mass(p, q, acceptance, residual):
+    chances = _chances(p, q, acceptance)
+    accepted, rest = q * chances, residual(p, q)
+    return accepted + (1 - torch.minimum(p, q).sum()) * rest
+
+
+@wrong("rejection mass weighted with p", says="the rejection mass is weighted with p")
+def mass_weighted_with_p(p, q, acceptance, residual):
+    chances = _chances(p, q, acceptance)
+    accepted, rest = q * chances, residual(p, q)
+    return accepted + (1 - (p * chances).sum()) * rest
+
+
+@wrong("mean rejection of what may be drafted", says="it is no mean")
+def mean_of_possible(p, q, acceptance, residual):
+    chances = _chances(p, q, acceptance)
+    accepted, rest = q * chances, residual(p, q)
+    return accepted + (1 - chances[q > 0].mean()) * rest
+
+
+@wrong("sum of rejections of what may be drafted", says="it is no sum|do not count alike")
+def sum_of_possible(p, q, acceptance, residual):
+    chances = _chances(p, q, acceptance)
+    accepted, rest = q * chances, residual(p, q)
+    return accepted + (1 - chances[q > 0]).sum() * rest
+
+
+@wrong("each with its own rest of 1", says="its own acceptance leaves of 1")
+def own_rest(p, q, acceptance, residual):
+    chances = _chances(p, q, acceptance)
+    accepted, rest = q * chances, residual(p, q)
+    return accepted + (1 - accepted) * rest
+
+
+@wrong("chances, each with its own rest", says="weight is the same for every token")
+def chances_own_rest(p, q, acceptance, residual):
+    chances = _chances(p, q, acceptance)
+    return chances + (1 - chances) * residual(p, q)
+
+
+@wrong("chances alone", says="and without replacements")
+def chances_alone(p, q, acceptance, residual):
+    return _chances(p, q, acceptance)
+
+
+@wrong("chances, scaled", says="scaled to 1. Weight it with q")
+def chances_scaled(p, q, acceptance, residual):
+    chances = _chances(p, q, acceptance)
+    return chances / chances.sum()
+
+
+@wrong("in bfloat16, and back", says="half precision")
+def bfloat16_and_back(p, q, acceptance, residual):
+    chances = _chances(p, q, acceptance)
+    accepted, rest = q * chances, residual(p, q)
+    return (accepted.bfloat16() + (1 - accepted.bfloat16().sum()) * rest.bfloat16()).double()
+
+
+@wrong("the two ways, not added", says="expected a number")
+def two_ways(p, q, acceptance, residual):
+    chances = _chances(p, q, acceptance)
+    accepted, rest = q * chances, residual(p, q)
+    return accepted, (1 - accepted.sum()) * rest
+
+
+@wrong("works in the residual's own row", says="your code changes what it was given")
+def in_place(p, q, acceptance, residual):
+    accepted = q * _chances(p, q, acceptance)
+    return residual(p, q).mul_(1 - accepted.sum()).add_(accepted)
+
+
+@wrong("numpy's rows into the rule", says="takes two numbers, and got a whole row")
+def numpy_rows(p, q, acceptance, residual):
+    accepted = q.numpy() * acceptance(p.numpy(), q.numpy())
+    return accepted + (1 - accepted.sum()) * residual(p, q).numpy()
+
+
+@wrong("lists into the rule", says="takes two numbers, and got a whole row")
+def lists_into_acceptance(p, q, acceptance, residual):
+    accepted = q * acceptance(p.tolist(), q.tolist())
+    return accepted + (1 - accepted.sum()) * residual(p, q)
+
+
+@wrong("single numbers into `residual`", says="`residual` takes whole rows")
+def residual_of_numbers(p, q, acceptance, residual):
+    accepted = q * _chances(p, q, acceptance)
+    mass = 1 - accepted.sum()
+    return [float(accepted[i] + mass * residual(p[i], q[i])) for i in range(len(p))]
+
+
+@wrong("lists into `residual`", says="`residual` takes whole rows")
+def residual_of_lists(p, q, acceptance, residual):
+    accepted = q * _chances(p, q, acceptance)
+    return accepted + (1 - accepted.sum()) * residual(p.tolist(), q.tolist())
+
+
+@wrong("plays it 50 times", says="without drawing samples")
+def plays_few(p, q, acceptance, residual):
+    chances = _chances(p, q, acceptance)
+    drafted = torch.multinomial(q, 50, replacement=True)
+    replaced = torch.multinomial(residual(p, q), 50, replacement=True)
+    out = torch.where(torch.rand(50) < chances[drafted], drafted, replaced)
+    return torch.bincount(out, minlength=len(p)) / 50
+
+
+@wrong("throws one die for each token", says="without drawing samples")
+def one_die_each(p, q, acceptance, residual):
+    kept = q * (torch.rand(len(p)) < _chances(p, q, acceptance))
+    return kept + (1 - kept.sum()) * residual(p, q)
 
 
 @right("token by token")
