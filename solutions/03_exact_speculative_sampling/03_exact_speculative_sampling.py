@@ -429,7 +429,7 @@ def exact_verify(draft, q, p, chooser, acceptance=keep, residual=lacking):
 # p[i], q[i] and draft[i] belong together, for the coin and for the residual. p has one more, and it is used only when
 # nothing was rejected.
 # </details>
-# <details><summary>I get "it asked for something that sums to 0.2"</summary>
+# <details><summary>I get "sample() was asked to draw from something that sums to ..."</summary>
 #
 # `chooser.sample` wants a distribution. Take the residual as it is handed in; it is normalised.
 # </details>
@@ -481,7 +481,8 @@ def propose(model, tokens, gamma, process, chooser):
 #
 # - never more and never fewer than `max_new_tokens` tokens, 0 and 1 included;
 # - where the draft model *is* the target and sure of itself, each pass of the target yields gamma + 1 tokens;
-# - no more passes than rounds. (A decoder that asks the target for each token alone is exact, too.)
+# - no more passes than rounds: the first round reads the prompt. (A decoder that asks the target for each token alone is
+#   exact, too, and no use.)
 
 # %%
 trusted_verify = lab.yours_or_reference(check.exact_verify)

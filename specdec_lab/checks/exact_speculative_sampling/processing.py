@@ -51,6 +51,7 @@ def processed(attempt: Attempt, seed: int | None) -> None:
         cases += [
             (cases[i][0].bfloat16(), temperature, 0.85) for i, temperature in ((1, 0.7), (2, 1.9))
         ]
+        cases.append((cases[3][0].float(), 0.8, 0.75))
 
     def ask(case: _Case) -> Tensor:
         logits, temperature, top_p = case
