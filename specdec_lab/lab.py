@@ -20,6 +20,8 @@ __all__ = ["CountPasses", "experiment", "filled", "sized", "small", "yours_or_re
 
 
 RESULTS = "results"
+BEFORE = ".before.json"
+"""How the file of the measurement before the last one ends."""
 NOT_ASKED = float("nan")
 """For experiments without a prediction."""
 
@@ -46,6 +48,8 @@ def experiment(
     predicted: object = NOT_ASKED,
 ) -> dict[str, Any]:
     """Measure, and keep the result in ``results/NAME.json`` beside the notebook.
+
+    The one that was there before is kept, too, in ``results/NAME.before.json``.
 
     Under grading the result that was handed in is shown again instead: a measurement made elsewhere
     would be another one.
@@ -122,5 +126,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _write(file: Path, result: dict[str, Any]) -> None:
+    if file.is_file():
+        file.replace(file.with_suffix(BEFORE))
     with replacing(file) as part:
         part.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

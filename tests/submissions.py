@@ -451,7 +451,7 @@ def odd_habits_and_right_answers(key):
         "π = 'Grüße, 世界 \U0001f680 \\ud800'\nprint('Grüße, 世界 \U0001f680', '\\x1b[31m', '\\x00')",
         "x = '" + "long " * 100_000 + "'",
         "import sys\nsys.setprofile(lambda frame, event, argument: None)",
-        "import signal\nsignal.signal(signal.SIGALRM, lambda *_: 1 / 0)\nsignal.alarm(1)",
+        "import signal\nsignal.signal(signal.SIGALRM, lambda *_: 1 / 0)\nsignal.alarm(3600)",
         "%load_ext autoreload\n%autoreload 2",
         "import io, sys\nsys.stdout = sys.stderr = io.StringIO()",
         "\n".join(shadows),

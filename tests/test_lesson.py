@@ -7,13 +7,15 @@ from test_measuring import texts
 from specdec_lab import lab, plots
 from specdec_lab.bench import lesson
 from specdec_lab.bench.results import committed
+from specdec_lab.bench.sweep import costs, drafters_of
 from specdec_lab.language_model import RandomLM
 from specdec_lab.provenance import provenance
 
 
 @pytest.fixture(scope="module")
 def swept(pair):  # noqa: F811
-    found = lesson.sweep(pair, {"one": "w1 w2", "other": "w3"}, (1, 2), budget=8, turns=2)
+    timed = costs(pair.target, drafters_of(pair), (1, 2), 2)
+    found = lesson.sweep(pair, {"one": "w1 w2", "other": "w3"}, (1, 2), 8, timed)
     return found | {"provenance": provenance(pair.target, None)}
 
 
@@ -47,10 +49,10 @@ def test_a_round_in_plain_steps_accounts_for_the_time_of_its_tokens(swept):
 
 
 def test_a_drafter_without_a_cost_of_its_own_has_no_c(swept):
-    costs = {run["drafter"]: run["c"] for run in swept["runs"]}
-    assert costs["n-gram"] == 0.0
-    assert costs["draft model, 50% noise"] is None
-    assert costs["the target itself"] > 0.0
+    c = {run["drafter"]: run["c"] for run in swept["runs"]}
+    assert c["n-gram"] == 0.0
+    assert c["draft model, 50% noise"] is None
+    assert c["the target itself"] > 0.0
 
 
 def test_the_sweep_drawn_with_theory_and_the_prediction(swept):
@@ -64,6 +66,18 @@ def test_the_sweep_drawn_with_theory_and_the_prediction(swept):
     assert "promised" in texts(split)
     labels = [label.get_text() for label in split.axes[0].get_yticklabels()]
     assert labels == ["n-gram", "draft model"]
+
+
+def test_the_waits_of_each_way_in_each_turn(pair):  # noqa: F811
+    settings = [("draft model", 2), ("n-gram", 1)]
+    ways = lesson.waits(pair, [1, 2, 3], settings, budget=6, turns=2)["ways"]
+    assert list(ways) == ["plain", "draft model, gamma 2", "n-gram, gamma 1"]
+    assert [len(runs) for runs in ways.values()] == [4, 2, 2]  # plain comes first and last in a turn
+    for runs in ways.values():
+        for run in runs:
+            assert sum(tokens for tokens, _ in run) == 6
+            assert all(seconds > 0.0 for _, seconds in run)
+    assert [tokens for tokens, _ in ways["plain"][0]] == [1] * 6
 
 
 def test_without_a_measurement_nothing_is_drawn(capsys):

@@ -130,6 +130,15 @@ def test_a_measurement_is_kept_with_where_it_comes_from(beside):
     assert kept["provenance"]["kind"] == "measured"
 
 
+def test_the_measurement_before_is_kept_too(beside):
+    made = [lab.experiment("speed", None, lambda x=x: {"x": x})["x"] for x in (1, 2, 3)]
+    kept = [
+        json.loads((beside / "results" / f"speed{end}").read_text())["x"]
+        for end in (".before.json", ".json")
+    ]
+    assert kept == made[1:]
+
+
 def test_nothing_is_measured_before_the_prediction(beside, capsys):
     assert lab.experiment("speed", None, lambda: pytest.fail("measured"), predicted=None) == {}
     assert "Make your prediction first" in capsys.readouterr().out

@@ -58,13 +58,13 @@ def test_a_function_has_a_reference_to_fall_back_on(name):
 
 @pytest.fixture
 def sweep(tmp_path, monkeypatch):
-    """Writes results/sweep.json where the check looks for it."""
+    """Writes results/sweep.json where the check looks for it, or another file beside it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "results").mkdir()
 
-    def write(content: object) -> None:
+    def write(content: object, name: str = "sweep.json") -> None:
         text = content if isinstance(content, str) else json.dumps(content)
-        (tmp_path / "results" / "sweep.json").write_text(text, encoding="utf-8")
+        (tmp_path / "results" / name).write_text(text, encoding="utf-8")
 
     return write
 
@@ -90,11 +90,24 @@ def test_numbers_that_contradict_the_saved_run(sweep):
     assert "yours     1.2" in text
 
 
-def test_a_run_that_was_not_saved(sweep):
-    sweep({"runs": [a_run(gamma=1), a_run("n-gram", 4), a_run("n-gram", 4, 1.3)]})
+def test_numbers_of_the_measurement_before_the_last_one_pass(sweep):
+    sweep({"runs": [a_run(speedup=1.4)]})
+    sweep({"runs": [a_run()]}, "sweep.before.json")
+    speed_experiments.my_numbers(NUMBERS)
+
+
+def test_a_draft_length_that_was_not_saved(sweep):
+    sweep({"runs": [a_run(gamma=1), a_run(gamma=4), a_run("n-gram", 8), a_run(gamma=4, speedup=1.3)]})
     text = message(speed_experiments.my_numbers, NUMBERS)
-    assert "your saved measurement has no run with this drafter and gamma" in text
-    assert "saved     draft model, gamma 1; n-gram, gamma 4\n" in text
+    assert "your saved measurement has no run of this drafter with this gamma" in text
+    assert "saved     gamma 1, 4\n" in text
+
+
+def test_a_drafter_that_was_not_saved(sweep):
+    sweep({"runs": [a_run(), a_run("n-gram", 4), a_run("n-gram", 8)]})
+    text = message(speed_experiments.my_numbers, NUMBERS | {"drafter": "the draft"})
+    assert "your saved measurement knows no such drafter" in text
+    assert "saved     draft model, n-gram\n" in text
 
 
 @pytest.mark.parametrize(
@@ -133,9 +146,10 @@ def test_bytes_that_are_no_text_are_ignored(sweep, tmp_path):
     speed_experiments.my_numbers(NUMBERS)
 
 
-def test_no_sweep_at_all(tmp_path, monkeypatch):
+def test_no_sweep_at_all_is_said(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     speed_experiments.my_numbers(NUMBERS)
+    assert "There is no results/sweep.json to compare them with" in capsys.readouterr().out
 
 
 # --- the race ------------------------------------------------------------------------------------

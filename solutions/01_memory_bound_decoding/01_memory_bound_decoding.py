@@ -270,7 +270,8 @@ plots.time_per_token(one_more_token)
 # token of the vocabulary. Keys and values of earlier tokens never change: they are what the cache keeps. Often several
 # query heads share one key and value head, which keeps the cache small.
 # </details>
-#
+
+# %% [markdown]
 # The model's shape:
 
 # %%

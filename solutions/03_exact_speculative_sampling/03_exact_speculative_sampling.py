@@ -184,7 +184,8 @@ def step_law(p, q, acceptance, residual):
 # Two ways for a token to come out, as in the derivation. The rejection mass is what is left of 1 when everything that is
 # accepted is taken away.
 # </details>
-#
+
+# %% [markdown]
 # Your rules and your audit, on the four cities. Beside them the library's audit, on the same two rules, with every step
 # shown. (It can also compute in fractions, and then the error is not small but 0: `specdec-lab audit`.)
 
@@ -348,7 +349,8 @@ def processed(logits, temperature, top_p):
 # `sort(descending=True)` gives values and the tokens they belong to. A token is kept if the sum of those *in front* of it
 # has not reached `top_p` yet.
 # </details>
-#
+
+# %% [markdown]
 # What does it do to alpha? The mean over all places of the answer above, with both sides processed alike, or only the
 # target's.
 
@@ -545,7 +547,8 @@ def speculative_sample(
 # Look at the sequence that it shows, and play it by hand: which token is accepted, which is replaced, what stands in which
 # cache? A cache that holds a rejected token shows only in the *second* round.
 # </details>
-#
+
+# %% [markdown]
 # ## The verdict on your decoder
 #
 # You have seen the check pass. Here is what it does, on one pair of toy models: three tokens in the vocabulary, another

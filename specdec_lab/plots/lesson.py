@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from specdec_lab.plots.speed import COLOURS, MARKERS, even, powers
-from specdec_lab.plots.style import BLUE, GREY, NOTHING_YET, ORANGE, PINK, finish, where
+from specdec_lab.plots.style import BLUE, GREY, NOTHING_YET, ORANGE, finish, where
 
 
 def promises(
@@ -31,7 +31,8 @@ def promises(
         mine = [run for run in runs if run["drafter"] == drafter]
         colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
         lengths = [run["gamma"] for run in mine]
-        label = f"{drafter} ({mine[0]['prompts']})"
+        prompts = mine[0]["prompts"]
+        label = f"{drafter} ({prompts} prompt{'s' if prompts > 1 else ''})"
         speedups = [run["speedup"] for run in mine]
         axes.plot(lengths, speedups, marker=marker, color=colour, markersize=5, label=label)
         promised = [(gamma, expected.get((drafter, gamma))) for gamma in lengths]
@@ -41,16 +42,18 @@ def promises(
     guess = result.get("predicted")
     if guess:
         axes.plot(
-            guess["gamma"], guess["speedup"], "x", color=PINK, markersize=10, mew=2.5,
-            label="you predicted (draft model)",
+            guess["gamma"], guess["speedup"], "x", color=plt.rcParams["text.color"], markersize=10,
+            mew=2.5, label="you predicted (draft model)",
         )  # fmt: skip
     even(axes)
-    powers(axes, sorted({run["gamma"] for run in runs}))
+    lengths = sorted({run["gamma"] for run in runs})
+    powers(axes, lengths)
+    axes.set_xlim(right=1.9 * lengths[-1])  # room for the words at the line of 1
     axes.set_xlabel("gamma, the draft length")
     axes.set_ylabel("speedup over plain decoding")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    note = f"greedy, over (so many) prompts; dotted lines are theory; {where(result)}"
+    note = f"greedy, each setting once a prompt; dotted lines are theory; {where(result)}"
     return finish(figure, "measured", note)
 
 
@@ -91,4 +94,5 @@ def round_split(result: Mapping[str, Any], gamma: int, drafters: Sequence[str]) 
     axes.legend(
         handles=handles, frameon=False, fontsize=9, ncols=3, loc="lower left", bbox_to_anchor=(0.0, 1.0)
     )
-    return finish(figure, "measured", f"pale: theory, from c and v timed apart; {where(result)}")
+    note = f"saturated bars; pale bars are theory, from c and v timed apart; {where(result)}"
+    return finish(figure, "measured", note)

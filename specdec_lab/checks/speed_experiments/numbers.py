@@ -13,19 +13,22 @@ import numpy as np
 
 from specdec_lab.checks.harness import Attempt, check
 from specdec_lab.checks.speed_experiments import answers
-from specdec_lab.lab import RESULTS
+from specdec_lab.lab import BEFORE, RESULTS
 
 AGREES = 0.03
 """How far two numbers may be apart that should be one: both were rounded."""
 
+GAMMAS = (1, 2, 4, 8)
+"""The draft lengths of the notebook's sweep."""
+
 
 @check(read="What do you expect?")
 def predictions(attempt: Attempt, seed: int | None) -> None:
-    """Any draft length and any speedup that could be: the point is for having predicted."""
+    """A draft length of the sweep and any speedup that could be: the point is for having predicted."""
     answer = _filled(attempt, ["gamma", "speedup"])
     gamma = _whole(attempt, answer, "gamma")
     attempt.require(
-        1 <= gamma <= 8, f'"gamma": drafts of {gamma} tokens? Write a whole number from 1 to 8.'
+        gamma in GAMMAS, f'"gamma": drafts of {gamma} tokens are not in the sweep. Choose 1, 2, 4 or 8.'
     )
     speedup = _number(attempt, answer, "speedup")
     attempt.require(
@@ -91,7 +94,7 @@ def my_numbers(attempt: Attempt, seed: int | None) -> None:
     tokens, cost = answers.tokens_per_round(alpha, gamma), gamma * c + v
     problem = '"predicted" does not follow from your alpha, gamma, c and v.'
     if _agree(predicted, cost / tokens):
-        problem = '"predicted" is upside down: the tokens of a round over its cost.'
+        problem = '"predicted" is upside down; it should be the tokens of a round over its cost.'
     elif _agree(predicted, tokens):
         problem = '"predicted": those are the tokens of a round. Divide by what it costs.'
     elif _agree(predicted, tokens / (gamma * c + 1.0)):
@@ -131,7 +134,7 @@ def _judge_measured(attempt: Attempt, plain: float, drafted: float, speedup: flo
     ratio = plain / drafted
     problem = '"speedup" is not "plain_ms" over "drafted_ms".'
     if _agree(speedup, 1.0 / ratio):
-        problem = '"speedup" is upside down: "plain_ms" over "drafted_ms".'
+        problem = '"speedup" is upside down; it should be "plain_ms" over "drafted_ms".'
     elif any(_agree(speedup, mixed * ratio) for mixed in (1000.0, 0.001)):
         problem = 'one of "plain_ms" and "drafted_ms" is in seconds. Both are in milliseconds.'
     attempt.require(
@@ -148,17 +151,26 @@ def _judge_measured(attempt: Attempt, plain: float, drafted: float, speedup: flo
 
 
 def _judge_saved(attempt: Attempt, drafter: str, gamma: int, speedup: float) -> None:
-    """Against the sweep beside the notebook, if there is one that can be read."""
-    saved = _saved_runs(Path(RESULTS) / "sweep.json")
+    """Against the sweep beside the notebook, or the one before it, if there is one that can be read."""
+    last = Path(RESULTS) / "sweep.json"
+    saved = [*_saved_runs(last), *_saved_runs(last.with_suffix(BEFORE))]
     if not saved:
+        print(f"There is no {last} to compare them with: only with each other were they compared.")
         return
+    names = dict.fromkeys(name for name, _, _ in saved)
+    attempt.require(
+        drafter in names,
+        "your saved measurement knows no such drafter.",
+        yours=drafter,
+        saved=", ".join(names),
+    )
     these = [theirs for name, length, theirs in saved if (name, length) == (drafter, gamma)]
-    names = list(dict.fromkeys(f"{name}, gamma {length}" for name, length, _ in saved))
+    lengths = dict.fromkeys(length for name, length, _ in saved if name == drafter)
     attempt.require(
         bool(these),
-        "your saved measurement has no run with this drafter and gamma.",
-        yours=f"{drafter}, gamma {gamma}",
-        saved="; ".join(names),
+        "your saved measurement has no run of this drafter with this gamma.",
+        yours=f"gamma {gamma}",
+        saved="gamma " + ", ".join(map(str, lengths)),
     )
     attempt.require(
         any(_agree(speedup, theirs) for theirs in these),
@@ -201,7 +213,7 @@ def _filled(attempt: Attempt, keys: Sequence[str]) -> Mapping[str, Any]:
 def _whole(attempt: Attempt, answer: Mapping[str, Any], key: str) -> int:
     value = answer[key]
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        attempt.fail(f'"{key}": expected a whole number, such as 3.', yours=f"{value!r:.40}")
+        attempt.fail(f'"{key}": expected a whole number, such as 4.', yours=f"{value!r:.40}")
     return int(value)
 
 

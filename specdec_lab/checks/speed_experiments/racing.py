@@ -145,12 +145,12 @@ def _suspects(track: Track) -> dict[str, list[float]]:
     return {
         "with an even number of turns, the median lies halfway between the two in the "
         "middle.": in_the_middle,
-        "that is upside down: plain time over drafted time.": [
+        "that is upside down; it should be plain time over drafted time.": [
             1.0 / truth,
             median(1.0 / one for one in each),
         ],
-        "the first round, which reads the prompt, is in the time. It is left out: a prompt takes the "
-        "same time for both.": [
+        "the first round, which reads the prompt, is in the time. It is left out: drafts do not make a "
+        "prompt's reading any faster.": [
             track.speedup(lambda rounds: _seconds(rounds) / _tokens(rounds[1:])),
             track.speedup(lambda rounds: _seconds(rounds) / _tokens(rounds)),
         ],
