@@ -175,6 +175,7 @@ def test_the_shipped_quiz_names_neither_answers_nor_explanations(write, tmp_path
     [
         ({1: ""}, "not implemented yet"),
         ({}, "not implemented yet"),
+        ({"1": "b"}, "answers has the keys ['1'], expected the numbers 1 to 1"),
         ("b", "answers is str, expected a dict"),
     ],
 )

@@ -467,7 +467,7 @@ plots.rounds(recorded, tokenizer.decode, most=8)
 # One position. The drafter draws a token x from q. If x is the likeliest token of p, it is kept. If not, a token is drawn
 # from p, *all* of p, and that one comes out.
 #
-# With which probability does each token come out? Do not simulate: there are two ways for a token to come out; add their
+# With what probability does each token come out? Do not simulate: there are two ways for a token to come out; add their
 # probabilities.
 
 

@@ -56,7 +56,7 @@ target, draft_model, tokenizer = pair.target, pair.draft, pair.tokenizer
 # - `accepted`: the chance that it is drafted *and* kept.
 # - `rejection_mass`: the chance that the drafted token is rejected, whichever it is.
 # - `residual`: what a replacement is drawn from.
-# - `final`: the chance that this token comes out in the end, in one way or the other.
+# - `final`: the chance that this token comes out in the end, as a kept draft or as a replacement.
 
 # %% [exercise] by_hand
 by_hand = {
@@ -91,7 +91,7 @@ by_hand = {
 # **max(0, p(x) - q(x))**.
 #
 # Together: min(p, q) + max(0, p - q) = **p**. Whatever q is. Nothing was used about q except that x was *really* drawn
-# from it. Keep that sentence in mind: half of all wrong decoders break it.
+# from it. Keep that sentence in mind: many a wrong decoder breaks it.
 #
 # Now the two rules in code.
 
@@ -146,9 +146,10 @@ def residual(p, q):
 
 # %% [task] step_law title="The audit, in code" difficulty=2 minutes=12
 # What you did by hand, for any p and q, and for **any two rules**, right or wrong: `acceptance` and `residual` come in as
-# arguments. With which probability does each token come out?
+# arguments. With what probability does each token come out? All of these together are the **law** of the step: the exact
+# distribution of what it emits.
 #
-# Do not use that the result ought to be p. An audit that assumes its verdict is none.
+# Do not use that the result ought to be p. An audit that assumes its verdict is no audit.
 
 
 # %% [exercise] step_law
@@ -205,7 +206,8 @@ plots.audit_step(step)
 
 # %% [markdown]
 # Blue is what acceptance brings: the part of q that lies under p. Orange is what the residual restores. Together they
-# reach the solid lines, which are p. Now some rules that sound just as good:
+# reach the solid lines, which are p. Now some rules that sound just as good, and how far their laws are from p: the sum of
+# the differences' absolute values, called the **L1 distance**.
 
 # %%
 WRONG_RULES = {
@@ -228,8 +230,8 @@ show(table)
 # %% [task] overlap title="Alpha" difficulty=1 minutes=5
 # **alpha** is the chance that a drafted token is kept, whichever it is. From the derivation: add up min(p(x), q(x)).
 #
-# Seen as a picture, it is the area that two histograms have in common. And it is 1 less the **total variation** of p and q,
-# which is half of the sum of |p - q|.
+# Seen as a picture, it is the area that two histograms have in common. And it is 1 minus the **total variation** of p and q,
+# which is half of their L1 distance, the sum of |p - q|.
 
 
 # %% [exercise] overlap
@@ -253,8 +255,8 @@ alpha_of = lab.yours_or_reference(check.overlap)
 plots.overlap(CITIES, p.tolist(), q.tolist(), f"alpha = {alpha_of(p, q):.2f}, made-up p and q")
 
 # %% [markdown]
-# The draft's red part is thrown away, the orange part is restored. They have the same area, because p and q both have
-# an area of 1. That is the whole method in one picture.
+# What only q has is thrown away, what only p has is restored. The two have the same area, because p and q both have an
+# area of 1. That is the whole method in one picture.
 #
 # **No exact rule keeps more.** Whatever rule you think of: x is kept at most as often as it was drafted, q(x), and at most
 # as often as it may come out at all, p(x). So never more than min(p, q). The rule of the last notebook, *keep the draft if
@@ -313,7 +315,7 @@ plots.alpha_along(positions)
 # %% [task] processed title="From logits to p" difficulty=2 minutes=12
 # 1. Divide the logits by the temperature, and take the softmax.
 # 2. Sort by probability. Keep the likeliest tokens until their sum reaches `top_p`; the token that crosses the limit is
-#    still kept.
+#    still kept. (With `top_p` = 1 nothing is cut, even where a sum of rounded numbers reaches 1 before the last token.)
 # 3. The others get probability 0, and what is left is divided by its sum.
 
 
@@ -332,6 +334,8 @@ def processed(logits, temperature, top_p):
     ### BEGIN SOLUTION
     scores = logits if logits.dtype == torch.float64 else logits.float()
     probabilities = (scores / temperature).softmax(dim=-1)
+    if top_p == 1.0:
+        return probabilities
     ordered, tokens = probabilities.sort(descending=True)
     before = ordered.cumsum(dim=-1) - ordered  # the mass in front of each token
     probabilities[tokens[before >= top_p]] = 0.0
@@ -351,11 +355,11 @@ def processed(logits, temperature, top_p):
 # </details>
 
 # %% [markdown]
-# What does it do to alpha? The mean over all places of the answer above, with both sides processed alike, or only the
-# target's.
+# What does it do to alpha? The mean over all places of the answer that was printed above, with both sides processed alike,
+# or only the target's.
 
 # %%
-process = lab.yours_or_reference(check.processed)
+trusted_processed = lab.yours_or_reference(check.processed)
 target.reset(), draft_model.reset()
 whole_text, length = answered.prompt_tokens + answered.tokens, len(answered.tokens)
 p_logits = target.extend(whole_text, rows=length)
@@ -365,20 +369,24 @@ table = Table("temperature", "top-p", "both processed", "only the target's", tit
 for temperature, top_p in ((1.0, 1.0), (0.7, 1.0), (0.4, 1.0), (1.0, 0.8), (0.7, 0.8)):
     both = alone = 0.0
     for p_row, q_row in zip(p_logits, q_logits, strict=True):
-        p_here = process(p_row, temperature, top_p)
-        both += alpha_of(p_here, process(q_row, temperature, top_p)) / length
+        p_here = trusted_processed(p_row, temperature, top_p)
+        both += alpha_of(p_here, trusted_processed(q_row, temperature, top_p)) / length
         alone += alpha_of(p_here, q_row.softmax(-1)) / length
     table.add_row(f"{temperature:g}", f"{top_p:g}", f"{both:.2f}", f"{alone:.2f}")
 show(table)
 
 # %% [markdown]
-# Both columns are **exact**, as long as q is the distribution that was drawn from. A drafter may draw as it likes; it only
-# loses alpha if it draws otherwise than the target. What breaks exactness is to draw from one q and to judge by another:
-# a draft at temperature 0.5 judged by its q at 1, or a greedy draft judged by its softmax.
+# A low temperature makes both sides surer of their favourites. Where that is the same token, alpha rises, where it is
+# another one, it falls; on an answer drawn at temperature 1, which is not made of favourites, the two nearly cancel. If
+# only the target gets surer, alpha falls.
+#
+# Both columns are **exact**, as long as q is the distribution that was drawn from. A drafter may draw as it likes; it
+# usually loses alpha, and nothing else, if it draws otherwise than the target. What breaks exactness is to draw from one q and
+# to judge by another: a draft at temperature 0.5 judged by its q at 1, or a greedy draft judged by its softmax.
 #
 # ## A whole draft
 #
-# Now γ tokens in a row. The draft model draws the first from its q, the second behind the first from another q, and so
+# Now gamma tokens in a row. The draft model draws the first from its q, the second behind the first from another q, and so
 # on. The target reads all of them in one pass, and gives a p in front of each, and one behind the last.
 #
 # All chance in your code comes from one object, the **chooser**:
@@ -437,11 +445,17 @@ def exact_verify(draft, q, p, chooser, acceptance=keep, residual=lacking):
 # </details>
 
 # %% [task] propose title="Draw a draft" difficulty=2 minutes=12
-# The draft model has a cache, too, and after a rejection there are tokens in it that the text does not have.
-# `model.rewind_to_match(tokens)` does the thinking: it forgets what does not agree with the text, and gives the list of the
-# tokens that still have to be read (at least the last one). Behind `model.extend(of those)[-1]` the next token is drawn.
+# The draft model has a cache, too, and after a rejection there are tokens in it that the text does not have. Three things
+# help:
 #
-# `process(logits)` makes a distribution of a row of logits: the temperature and top-p of this run are in it.
+# | | |
+# |---|---|
+# | `model.rewind_to_match(tokens)` | forgets what does not agree with the text; gives the list of the tokens that are still to be read, at least the last one |
+# | `model.extend(unread)` | reads them; gives a row of logits for each, about the token that comes next. With `rows=1` only the last row |
+# | `process(logits)` | makes a distribution of a row of logits: the temperature and top-p of this run are in it |
+#
+# The check asks whether what you hand over is right, not how much was read for it: whoever reads everything again for each
+# token is slow, and exact.
 
 
 # %% [exercise] propose
@@ -569,9 +583,9 @@ show(verdict)
 plots.audit_decoder(verdict)
 
 # %% [markdown]
-# Read the numbers. *So many paths* is how often your decoder ran, each time with other answers from the chooser; their
-# probabilities sum to 1. The difference that is left is the rounding of sixteen digits. That is not a test that found
-# nothing. It is **the law itself**.
+# Read the numbers. The *paths* are how often your decoder ran, each time with other answers from the chooser; their
+# probabilities sum to 1. The table has the sequences that are furthest off, the L1 distance is over all of them, and what
+# is left of it is the rounding of sixteen digits. That is not a test that found nothing. It is **the law itself**.
 #
 # (What it proves is about *these* toy models. But your code does not know which models it is given, and random
 # distributions behind every prefix leave no coincidence to hide in. What an audit cannot see is in `docs/audit.md`.)
@@ -615,15 +629,20 @@ else:
         table.add_row(letter, name, found.verdict, f"{found.l1_error:.3f}", found.reason)
     show(table)
     worst = max(audits, key=lambda letter: audits[letter].l1_error)
-    print(f"You said {predicted_worst}; it is {worst}. Here is a:")
-plots.audit_decoder(audits["a"]) if audits else None
+    print(f"You said {predicted_worst}; it is {worst}. Here is {worst}:")
+plots.audit_decoder(audits[worst]) if audits else None
 
 # %% [markdown]
+# **b** is the sentence from above, broken: q is not what was drawn from. The draft's favourite is drafted every time, and judged
+# as if it were drafted only with its softmax q(x). Kept with min(1, p/q), where p would be right, it comes far too often;
+# and what the draft likes less comes only by way of the residual: some sequences never. **a** is wrong only where something was rejected, **c**
+# only where nothing was.
+#
 # Would you have noticed? A test by sampling compares how often each sequence comes with how often it should. To tell
-# two laws apart that differ by a total variation of d takes in the order of 1/d² samples. For mistake a that is a few
-# dozen, *if* you know p of every sequence, which for a real model with 49,152 tokens you do not. The gallery has decoders
-# that are wrong by 0.00001: ten billion samples. Enumeration tells the mildest of them from an exact one in a tenth of a
-# second.
+# two laws apart that differ by a total variation of d takes in the order of 1/d² samples. For mistake a (half its L1 is
+# 0.14) that is about 50, *if* you know p of every sequence, which for a real model with 49,152 tokens you do not. The
+# gallery has decoders that are wrong by 0.00001: ten billion samples. Enumeration tells the mildest of them from an exact one
+# in a tenth of a second.
 #
 # ## On the real pair
 #
@@ -641,7 +660,7 @@ for seed in range(lab.sized(3, 1)):
         answered.prompt_tokens,
         3,
         lab.sized(40, 6),
-        lambda row: process(row, 0.8, 0.95),
+        lambda row: trusted_processed(row, 0.8, 0.95),
         SeededChooser(seed),
     )
     print(f"seed {seed}: {len(made)} tokens in {counting.passes} passes: {tokenizer.decode(made)!r}\n")
@@ -653,7 +672,7 @@ for seed in range(lab.sized(3, 1)):
 #
 # One thing was brushed aside. A pass over five tokens adds up its sums in another order than a pass over one, so its logits
 # differ in the last digits, and with them p. How much is that? Here the same row of logits twice: read in a pass by itself,
-# and as the last of five.
+# and as the last of five. (About a quarter of a minute.)
 
 # %%
 table = Table(
@@ -696,21 +715,23 @@ show(table)
 # same way.
 #
 # **Sampling** has no such cliff. The rule is exact for the p that the pass has computed, whichever it is, so all that is
-# left is that this p is a slightly different one: the law moves by about as much as p does, no more. What *would* break it
+# left is that this p is a slightly different one: the next token's law moves exactly as much as its p does. (Over a long text
+# that adds up, as it does in plain decoding.) What *would* break it
 # is to be careless with the ratio: p/q and the residual computed in bfloat16 are themselves wrong by up to a percent, and
 # the audit sees it ("half precision" in the gallery). Models may be in bfloat16. Probabilities are not.
 #
 # ## The key insight
 #
-# **Keep a drafted token with probability min(1, p/q), replace it from what is lacking, and what comes out is p, whatever the
-# draft is, if only q is what was really drawn from. The draft's quality decides nothing but alpha: how much is kept.**
+# **Keep a drafted token with probability min(1, p/q), else replace it from what is lacking: what comes out is p. The draft may
+# be good or bad, provided that q is the distribution its tokens were really drawn from. Its quality decides nothing but
+# alpha: how much is kept.**
 
 # %% [quiz] points=5
-# 1. p(x) = 0.3 and q(x) = 0.2. The draft proposes x. With which probability is it kept?
+# 1. p(x) = 0.3 and q(x) = 0.2. The draft proposes x. With what probability is it kept?
 # - 2/3 | That is q/p: the letters are exchanged.
-# - 0.3 | That would be right if q(x) were 1, for a draft without any chance in it.
+# - 0.3 | That is p(x): how often a token drawn from p would agree with it. The rule keeps more.
 # + 1 | Yes: x is drafted too rarely as it is. Every one is kept, and the residual adds what is lacking.
-# - 0.06 | That is p times q: keeping it if it equals a token drawn from p.
+# - 0.06 | That is p times q: the chance that x is drafted *and* drawn from p. Here it was drafted already.
 # 2. Why is the replacement not drawn from p itself?
 # - It would be, if the vocabulary were small | The size does not matter; with four cities the error is plain to see.
 # + Accepted drafts have brought part of p already, and they would be counted twice | Yes. Only what is lacking may come on top: max(0, p - q).
@@ -722,7 +743,7 @@ show(table)
 # - None: such a drafter cannot be exact | Any drafter can, if its q is what it draws from.
 # - The target's p at that place | Then everything would be kept, and the output would be the drafter's.
 # 4. alpha is 0.8 at a place. What is the total variation between p and q there?
-# + 0.2 | Yes: alpha is one less the total variation; it is also the rejection mass.
+# + 0.2 | Yes: the total variation is 1 - alpha, and so is the rejection mass.
 # - 0.4 | That is the L1 distance, twice as much.
 # - 0.8 | That would be alpha itself.
 # - It cannot be known from alpha | It can: both count what p and q have in common.

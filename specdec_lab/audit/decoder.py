@@ -113,7 +113,7 @@ class DecoderAudit(Shown):
         assert self.total_variation is not None
         most = self.total_variation[1]
         if self.verdict == "exact":
-            return f"every sequence is as likely as under the target (TV {small_number(most)})"
+            return f"every sequence is as likely as under the target (TV at most {small_number(most)})"
         if self.verdict == "undecided":
             left = self.output.unwalked + self.output.pruned
             return f"a probability of {left:.1e} was not walked; raise the budget of paths"

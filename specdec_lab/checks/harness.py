@@ -211,7 +211,11 @@ class Attempt:
             self._case = []
             self.fail("not implemented yet.")
         if isinstance(error, OutOfTime):
-            self.fail(f"not finished after {SECONDS:g} seconds. A loop that never ends?", **where)
+            self.fail(
+                f"not finished after {SECONDS:g} seconds. A loop that never ends, or far too much "
+                "work?",
+                **where,
+            )
         if isinstance(error, Misconduct):  # the words of an auditor's chooser
             self.fail(f"{error}.", **where)
         if isinstance(error, TypeError) and not frames:
@@ -254,7 +258,9 @@ class Check:
             with time_limit(SECONDS):
                 self._body(attempt, seed)
         except OutOfTime:
-            attempt.fail(f"not finished after {SECONDS:g} seconds. A loop that never ends?")
+            attempt.fail(
+                f"not finished after {SECONDS:g} seconds. A loop that never ends, or far too much work?"
+            )
         print(f"✓ {self.name}" + ("" if seed is None else ", on other inputs"))
 
     def passes(self, yours: object) -> bool:

@@ -103,6 +103,12 @@ def _letters(answers: object, questions: list[dict[str, Any]]) -> dict[int, str]
             print(f"{place}.    got {letter!r:.40}, expected a letter from a to {allowed[-1]}")
             text = ""
         given[place] = text
+    others = [key for key in answers if key not in given]
+    if others and not any(given.values()):
+        raise CheckFailed(
+            "quiz",
+            f"answers has the keys {others!r:.60}, expected the numbers 1 to {len(questions)}",
+        )
     if not any(given.values()):
         raise CheckFailed(
             "quiz", "not implemented yet: put a letter for each question in the cell above"

@@ -128,6 +128,8 @@ def step_law(p: Tensor, q: Tensor, acceptance: Acceptance, residual: Residual) -
 def processed(logits: Tensor, temperature: float, top_p: float) -> Tensor:
     """Temperature, then top-p with the token that crosses the limit kept."""
     probabilities = (wide(logits) / temperature).softmax(dim=-1)
+    if top_p == 1.0:
+        return probabilities
     ordered, tokens = probabilities.sort(descending=True)
     in_front = ordered.cumsum(dim=-1) - ordered
     probabilities[tokens[in_front >= top_p]] = 0.0

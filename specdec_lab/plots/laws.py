@@ -25,7 +25,7 @@ def overlap(
     )
     axes.bar(places, shared, 0.8, color=BLUE, label="both: kept (their area is alpha)")
     for heights, colour, label in layers:
-        axes.bar(places, heights, 0.8, bottom=shared, color=colour, alpha=0.55, label=label)
+        axes.bar(places, heights, 0.8, bottom=shared, color=colour, label=label)
     left, right = [x - 0.4 for x in places], [x + 0.4 for x in places]
     axes.hlines(p, left, right, colors="black", linewidth=1.6, label="p, the target")
     axes.hlines(q, left, right, colors="black", linewidth=1.6, linestyles=":", label="q, the draft")

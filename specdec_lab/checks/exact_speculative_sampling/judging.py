@@ -13,7 +13,7 @@ from torch import Tensor
 from specdec_lab import verification
 from specdec_lab.checks import references
 from specdec_lab.checks.exact_speculative_sampling.laws import (
-    Asked,
+    AskedChooser,
     Law,
     apart,
     law_of,
@@ -133,7 +133,7 @@ def exact_verify(attempt: Attempt, seed: int | None) -> None:
 
 
 def _law_of_yours(attempt: Attempt, case: _Case, asked: Counter[str]) -> Law:
-    def run(chooser: Asked) -> Verdict:
+    def run(chooser: AskedChooser) -> Verdict:
         q, p = [row.clone() for row in case.q], [row.clone() for row in case.p]
         yours = attempt(
             list(case.draft),

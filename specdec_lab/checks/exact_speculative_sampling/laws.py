@@ -25,7 +25,7 @@ Tokens = tuple[int, ...]
 Law = dict[Tokens, float]
 
 
-class Asked(Chooser):
+class AskedChooser(Chooser):
     """The chooser as the learner's code gets it: what it is asked is noted.
 
     Args:
@@ -129,13 +129,13 @@ def law_of(
     return law
 
 
-def law_of_yours(attempt: Attempt, run: Callable[[Asked], Tokens], most_questions: int) -> Law:
+def law_of_yours(attempt: Attempt, run: Callable[[AskedChooser], Tokens], most_questions: int) -> Law:
     """The same of the learner's program, which may draw chance from elsewhere, or never end."""
     failures = Failures()
 
     def decode(_target: object, _prompt: Sequence[int], _length: int, chooser: Chooser) -> Tokens:
         try:
-            return run(Asked(attempt, chooser, most_questions))
+            return run(AskedChooser(attempt, chooser, most_questions))
         except CheckFailed as failure:
             raise failures.note(failure, chooser) from None
 

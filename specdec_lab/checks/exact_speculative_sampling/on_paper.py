@@ -179,8 +179,10 @@ def _like(
         problem = "write numbers from 0 to 1, not percentages."
     if not problem:
         pairs = zip(EXAMPLE_LABELS, yours, expected, strict=True)
-        wrong = [city for city, mine, theirs in pairs if abs(mine - theirs) > ROUGHLY]
-        problem = f"look at {' and '.join(wrong)} again."
+        off = {city: abs(mine - theirs) for city, mine, theirs in pairs if abs(mine - theirs) > ROUGHLY}
+        problem = f"look at {' and '.join(off)} again."
+        if max(off.values()) < 2 * ROUGHLY:
+            problem += " It is nearly right: round it, do not cut digits off."
     attempt.fail(f'"{key}": {problem}')
 
 

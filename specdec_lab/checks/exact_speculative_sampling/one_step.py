@@ -24,8 +24,8 @@ from specdec_lab.checks.harness import Attempt, check
 Case = TypeVar("Case")
 HALF = "half precision has three digits at most. Compute with the numbers as they come."
 VAGUE = (
-    "close, but not equal. Work it out, without drawing samples, without rounding, and not in half "
-    "precision."
+    "close, but not equal. Work it out, without drawing samples, without rounding, without adding "
+    "anything small, and not in half precision."
 )
 
 
@@ -231,17 +231,24 @@ def _residual_of(attempt: Attempt, p: Tensor, q: Tensor, q_shown: str | None = N
 
 def _nearly_equal(attempt: Attempt) -> None:
     """Little is lacking, but all of that counts."""
-    little = 2.0**-13  # float32 holds all of these exactly
-    p = exactly([0.5, 0.25, 0.25])
-    q = exactly([0.5 - little, 0.25, 0.25 + little])
-    attempt.same_distribution(
-        _residual_of(attempt, p, q),
-        exactly([1.0, 0.0, 0.0]),
-        suspects={
-            "p and q are close here, but not equal: a little is lacking, and the replacement is drawn "
-            "from that.": p
-        },
-    )
+    for little in (2.0**-13, 2.0**-21):  # float32 holds all of these exactly
+        p = exactly([0.5, 0.25, 0.25])
+        q = exactly([0.5 - little, 0.25, 0.25 + little])
+        row = _residual_of(attempt, p, q, str(q.tolist()))
+        attempt.require(
+            not 0.9 < float(row.sum()) < 1.0 - 1e-6,
+            "little is lacking here, so whatever small is added to the sum shows. Divide by the sum "
+            "itself.",
+            yours=str(row.tolist()),
+        )
+        attempt.same_distribution(
+            row,
+            exactly([1.0, 0.0, 0.0]),
+            suspects={
+                "p and q are close here, but not equal: a little is lacking, and the replacement is "
+                "drawn from that.": p
+            },
+        )
 
 
 def _equal(attempt: Attempt) -> None:
@@ -314,10 +321,10 @@ def _alphas(case: tuple[Tensor, Tensor]) -> dict[str, float | None]:
     where_defined = bool(drafted.all())
     return {
         "that is the total variation, what p and q do *not* have in common: 1 - alpha.": 1 - alpha,
-        "that is the L1 distance. alpha is 1 less *half* of it.": distance,
+        "that is the L1 distance. alpha is 1 minus *half* of it.": distance,
         "the L1 distance counts everything twice, what p has more of and what q has more of. alpha is "
-        "1 less *half* of it.": 1 - distance,
-        "the L1 distance counts everything twice and may exceed 1. alpha is 1 less *half* of it.": (
+        "1 minus *half* of it.": 1 - distance,
+        "the L1 distance counts everything twice and may exceed 1. alpha is 1 minus *half* of it.": (
             max(0.0, 1 - distance)
         ),
         "that is the sum of p times q: how often two draws agree. The rule keeps more.": float(p @ q),

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from specdec_lab.checks import references
-from specdec_lab.checks.exact_speculative_sampling.laws import Asked
+from specdec_lab.checks.exact_speculative_sampling.laws import AskedChooser
 from specdec_lab.checks.harness import Attempt
 from specdec_lab.language_model import CausalLM, RandomLM
 from specdec_lab.randomness import Chooser
@@ -28,14 +28,45 @@ class Limited(RandomLM):
     shown = "<toy model>"
 
     def extend(self, tokens: Sequence[int], rows: int | None = None) -> Tensor:
+        if len(tokens) == 0:
+            raise ValueError(
+                f"the model is given nothing to read; it has read {self.length} tokens already. Are "
+                "there any in its cache that were rejected? `rewind_to_match` forgets them"
+            )
         self.passes += 1
         if self.attempt is not None:
             self.attempt.require(
                 self.passes <= MOST_PASSES,
                 f"a model has made {MOST_PASSES} passes, and there is no end in sight. A loop that "
-                "never ends?",
+                "never ends? Each round has to add a token at least.",
             )
         return super().extend(tokens, rows)
+
+
+def verify_of(attempt: Attempt) -> references.ExactVerify:
+    """The reference's verdict, on as many rows as it needs."""
+
+    def verify(
+        draft: Sequence[int],
+        q: Sequence[Tensor],
+        p: Sequence[Tensor],
+        chooser: Chooser,
+        *_rules: object,
+    ) -> tuple[int, int]:
+        drafted, given = len(draft), (len(q), len(p))
+        attempt.require(
+            given != (drafted + 1, drafted),
+            "`verify` was handed p for q and q for p: `verify(draft, q, p, chooser)`.",
+        )
+        attempt.require(
+            given[0] >= drafted and given[1] > drafted,
+            f"`verify` was handed {given[0]} rows of q and {given[1]} of p for a draft of {drafted}. "
+            f"Expected {drafted} of q, and {drafted + 1} of p: one in front of each drafted token, and "
+            "one behind the last.",
+        )
+        return references.exact_verify(draft, q, p, chooser)
+
+    return verify
 
 
 class Handed:
@@ -53,7 +84,7 @@ class Handed:
         prompt: Sequence[int],
         gamma: int,
         process: references.Process,
-        chooser: Asked,
+        chooser: AskedChooser,
     ) -> None:
         self._target = target
         self._prompt = list(prompt)

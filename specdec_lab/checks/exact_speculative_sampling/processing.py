@@ -75,6 +75,7 @@ def processed(attempt: Attempt, seed: int | None) -> None:
 
     found = first_wrong(cases, ask, truth, _suspects, same_row)
     if found is None:
+        _judge_everything_kept(attempt)
         return
     case, name = found
     yours, halves = steady(attempt, ask, case), _half_rows(case)
@@ -86,6 +87,19 @@ def processed(attempt: Attempt, seed: int | None) -> None:
             "compute with them.",
         )
     fail_row(attempt, name or unnamed(yours, truth(case), halves), yours, truth(case))
+
+
+def _judge_everything_kept(attempt: Attempt) -> None:
+    """In float32 the first two already sum to 1."""
+    scores = torch.tensor([0.0, -18.0, 0.0, -18.0, -18.0])
+    shown = {"logits": scores, "temperature": 1.0, "top_p": 1.0}
+    row = tensor_row(attempt, attempt(scores.clone(), 1.0, 1.0, shown=shown), len(scores))
+    attempt.require(
+        bool((row > 0.0).all()),
+        "with top_p = 1 every token is kept, the unlikely ones, too. A sum of rounded numbers may "
+        "reach 1 before the last token.",
+        yours=str(row.tolist()),
+    )
 
 
 def _half_rows(case: _Case) -> list[Tensor]:
@@ -149,6 +163,8 @@ def _suspects(case: _Case) -> dict[str, Tensor | None]:
         ),
         "the token that crosses the limit is still kept, even if it is the first: the sum has to "
         "*reach* top_p.": _renewed(strict),
+        "the token that crosses the limit is still kept: the sum has to *reach* top_p. (And with top_p "
+        "= 1 that is the last one.)": _renewed(warm * _below(warm, top_p)),
         "the token that crosses the limit is still kept. And divide what is kept by its sum.": strict,
         "the token that crosses the limit is kept with all of its probability.": _up_to(warm, top_p),
         "tokens are kept by their own probability: those of at least top_p.": _renewed(
@@ -230,6 +246,15 @@ def _within(row: Tensor, top_p: float, first: bool = True) -> Tensor:
     kept = torch.zeros_like(row, dtype=torch.bool)
     kept[tokens] = ordered.cumsum(-1) <= top_p
     kept[tokens[0]] |= first
+    return kept
+
+
+def _below(row: Tensor, top_p: float) -> Tensor:
+    """Those whose sum stays below ``top_p``; the first one in any case."""
+    ordered, tokens = row.sort(descending=True)
+    kept = torch.zeros_like(row, dtype=torch.bool)
+    kept[tokens] = ordered.cumsum(-1) < top_p
+    kept[tokens[0]] = True
     return kept
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from specdec_lab import drafters
 from specdec_lab.checks import references
-from specdec_lab.checks.exact_speculative_sampling.laws import Asked, apart, law_of, law_of_yours
+from specdec_lab.checks.exact_speculative_sampling.laws import AskedChooser, apart, law_of, law_of_yours
 from specdec_lab.checks.harness import Attempt, check
 from specdec_lab.language_model import RandomLM
 
@@ -99,7 +99,7 @@ class _Trial:
     def _q_behind(self, text: Sequence[int]) -> Tensor:
         return self._process(self._row_behind(text))
 
-    def _draft(self, chooser: Asked) -> tuple[int, ...]:
+    def _draft(self, chooser: AskedChooser) -> tuple[int, ...]:
         """What the learner's code drafts, if its form and its q are right."""
         attempt, tokens, gamma = self.attempt, self.tokens, self.gamma
         model = _Model(VOCAB, self.model_seed)
@@ -121,6 +121,12 @@ class _Trial:
         )
         if not isinstance(yours, tuple | list) or len(yours) != 2:
             attempt.fail("expected two things: the drafted tokens, and their distributions q.")
+        attempt.require(
+            not all(
+                isinstance(one, tuple | list) and [*map(_is_row, one)] == [False, True] for one in yours
+            ),
+            "those are pairs, a token with its q. Expected two lists: the tokens, and their q.",
+        )
         attempt.require(
             not isinstance(yours[0], int),
             "expected two things: the *list* of the drafted tokens, and the list of their q.",

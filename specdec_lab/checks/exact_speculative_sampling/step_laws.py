@@ -31,13 +31,14 @@ def _lacking(p: Tensor, q: Tensor) -> Tensor:
     return above / above.sum() if above.sum() > 0.0 else p
 
 
-def _rules() -> list[tuple[str, references.Acceptance, references.Residual]]:
+def _rules() -> list[tuple[tuple[str, str], references.Acceptance, references.Residual]]:
     """Two rules and what to call them: the right ones, and some wrong ones, which have laws as well."""
+    lacking = "max(0, p - q) normalised"
     return [
-        ("always 0.5, q", _always(0.5), lambda p, q: q),
-        ("min(1, p/q), max(0, p - q) normalised", _ratio, _lacking),
-        ("min(1, p/q), p", _ratio, lambda p, q: p),
-        ("min(1, q/p), max(0, p - q) normalised", lambda p, q: min(1.0, q / p) if p else 1.0, _lacking),
+        (("always 0.5", "q"), _always(0.5), lambda p, q: q),
+        (("min(1, p/q)", lacking), _ratio, _lacking),
+        (("min(1, p/q)", "p"), _ratio, lambda p, q: p),
+        (("min(1, q/p)", lacking), lambda p, q: min(1.0, q / p) if p else 1.0, _lacking),
     ]
 
 
@@ -49,9 +50,9 @@ def _rules() -> list[tuple[str, references.Acceptance, references.Residual]]:
 def step_law(attempt: Attempt, seed: int | None) -> None:
     """Accepted plus rejection mass times residual, for any two rules."""
     cases = [
-        _Case(name, p, q, acceptance, replacement)
+        _Case(names, p, q, acceptance, replacement)
         for p, q in [(exactly([0.6, 0.4]), exactly([0.5, 0.5])), *pairs(seed)]
-        for name, acceptance, replacement in _rules()
+        for names, acceptance, replacement in _rules()
     ]
 
     def ask(case: _Case) -> Tensor:
@@ -60,7 +61,7 @@ def step_law(attempt: Attempt, seed: int | None) -> None:
             case.q.clone(),
             _Careful(attempt, case.acceptance),
             _CarefulResidual(attempt, case.residual),
-            shown={"p": case.p, "q": case.q, "acceptance, residual": case.name},
+            shown={"p": case.p, "q": case.q, **case.rules},
         )
         return attempt.row(yours, len(case.p))
 
@@ -93,11 +94,16 @@ def _chance(case: _Case) -> Tensor:
 class _Case:
     """Two distributions and two rules."""
 
-    name: str
+    names: tuple[str, str]
     p: Tensor
     q: Tensor
     acceptance: references.Acceptance
     residual: references.Residual
+
+    @property
+    def rules(self) -> dict[str, str]:
+        """How a failure shows the two rules."""
+        return dict(zip(("acceptance", "residual"), self.names, strict=True))
 
     def truth(self) -> Tensor:
         """What comes out."""
@@ -134,13 +140,13 @@ def _laws(case: _Case) -> dict[str, Tensor | None]:
         ),
         "what is added to each token is the mass of *its own* rejections. They are replaced by others: "
         "by the residual.": q,
-        "the rejection mass is wrong: 1 less what was accepted *in all*, each weighted with q.": (
+        "the rejection mass is wrong: 1 minus what was accepted *in all*, each weighted with q.": (
             accepted + (1.0 - chance.mean()) * rest
         ),
         "the rejection mass is wrong: the chances to reject do not count alike. Weight each with q.": (
             accepted + (1.0 - chance).sum() * rest
         ),
-        "what was accepted is not the rejection mass; that is 1 less it.": accepted
+        "what was accepted is not the rejection mass; that is 1 minus it.": accepted
         + accepted.sum() * rest,
         "that is the chance to keep, not yet weighted with q.": chance + rejected * rest,
         "that is the chance to keep, not yet weighted with q; it makes the rejection mass wrong as "

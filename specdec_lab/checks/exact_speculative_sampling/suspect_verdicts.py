@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -63,13 +64,22 @@ def _coins_for_all(draft: Sequence[int], q: Rows, p: Rows, chooser: Chooser) -> 
     return [chooser.accept(ratio(p[i], q[i], token)) for i, token in enumerate(draft)]
 
 
-def every_accepted(draft: Sequence[int], q: Rows, p: Rows, chooser: Chooser) -> Verdict:
-    """Counts what is accepted behind a rejection as well."""
-    kept = _coins_for_all(draft, q, p, chooser)
-    if all(kept):
-        return len(draft), chooser.sample(p[-1])
-    first = kept.index(False)
-    return sum(kept), chooser.sample(residual(p[first], q[first]))
+def every_accepted(replaced: Callable[[list[bool]], int]) -> Verify:
+    """Counts what is accepted behind a rejection as well; ``replaced`` chooses the residual's row."""
+
+    def verify(draft: Sequence[int], q: Rows, p: Rows, chooser: Chooser) -> Verdict:
+        kept = _coins_for_all(draft, q, p, chooser)
+        if all(kept):
+            return len(draft), chooser.sample(p[-1])
+        row = replaced(kept)
+        return sum(kept), chooser.sample(residual(p[row], q[row]))
+
+    return verify
+
+
+def _last(kept: list[bool]) -> int:
+    """Where the last rejection is."""
+    return max(i for i, coin in enumerate(kept) if not coin)
 
 
 def last_rejection(draft: Sequence[int], q: Rows, p: Rows, chooser: Chooser) -> Verdict:
@@ -77,7 +87,7 @@ def last_rejection(draft: Sequence[int], q: Rows, p: Rows, chooser: Chooser) -> 
     kept = _coins_for_all(draft, q, p, chooser)
     if all(kept):
         return len(draft), chooser.sample(p[-1])
-    last = max(i for i, coin in enumerate(kept) if not coin)
+    last = _last(kept)
     return last, chooser.sample(residual(p[last], q[last]))
 
 
@@ -163,11 +173,12 @@ def suspects() -> Iterable[tuple[str, Verify]]:
         "after a rejection the tokens in front of it are dropped as well. They stay.",
         judged(count=lambda i: 0),
     )
-    yield (
-        "every accepted token is counted, those behind a rejection, too. They continue a text that "
-        "does not exist.",
-        every_accepted,
-    )
+    for replaced in (lambda kept: kept.index(False), _last, sum):
+        yield (
+            "every accepted token is counted, those behind a rejection, too. They continue a text that "
+            "does not exist.",
+            every_accepted(replaced),
+        )
     yield (
         "the judging goes on behind a rejection. Stop at the *first* one: what was drafted behind it "
         "continues a text that does not exist.",
@@ -270,6 +281,15 @@ def _replacements() -> Iterable[tuple[str, Verify]]:
     )
 
 
+def _multiplied(capped: bool, draft: Sequence[int], q: Rows, p: Rows, place: int) -> float:
+    """All the ratios so far; each at most 1, or only the whole."""
+    chance = 1.0
+    for i in range(place + 1):
+        token = draft[i]
+        chance *= ratio(p[i], q[i], token) if capped else float(p[i][token]) / float(q[i][token])
+    return min(1.0, chance)
+
+
 def _coins() -> Iterable[tuple[str, Verify]]:
     """What is wrong with the chance to keep a token."""
     yield "nothing is ever rejected.", judged(chance=lambda d, q, p, i: 1.0)
@@ -329,6 +349,12 @@ def _coins() -> Iterable[tuple[str, Verify]]:
         "the coin takes the first row of q for every token. Each has its own, q[i].",
         judged(chance=lambda d, q, p, i: ratio(p[i], q[0], d[i])),
     )
+    for capped in (False, True):
+        yield (
+            "the ratios are multiplied from token to token. Each is judged by its own p[i] and q[i]: "
+            "that those before it were kept has been decided.",
+            judged(chance=partial(_multiplied, capped)),
+        )
     yield (
         "the last drafted token is kept without being judged.",
         judged(chance=lambda d, q, p, i: 1.0 if i == len(d) - 1 else ratio(p[i], q[i], d[i])),

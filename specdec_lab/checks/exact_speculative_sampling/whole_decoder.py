@@ -18,14 +18,14 @@ from specdec_lab.checks import references
 from specdec_lab.checks.exact_speculative_sampling.laws import (
     MOST_PATHS,
     SECONDS_PER_PATH,
-    Asked,
+    AskedChooser,
     Failures,
     Law,
     apart,
     law_of,
     walk,
 )
-from specdec_lab.checks.exact_speculative_sampling.overseeing import Handed, Limited
+from specdec_lab.checks.exact_speculative_sampling.overseeing import Handed, Limited, verify_of
 from specdec_lab.checks.exact_speculative_sampling.suspect_decoders import (
     DraftLength,
     Suspect,
@@ -110,11 +110,11 @@ class _Yours:
         length: int,
         chooser: Chooser,
     ) -> list[int]:
-        toy, asked = self._toy, Asked(self._attempt, chooser, MOST_QUESTIONS)
+        toy, asked = self._toy, AskedChooser(self._attempt, chooser, MOST_QUESTIONS)
         handed = Handed(toy.models()[0], prompt, toy.gamma, toy.process, asked)
-        propose, verify = references.propose, references.exact_verify
+        propose, verify = references.propose, verify_of(self._attempt)
         if self._overseen:
-            propose, verify = handed.propose, handed.verify  # type: ignore[assignment]
+            propose, verify = handed.propose, handed.verify
         try:
             yours = self._attempt(
                 target,
@@ -190,6 +190,8 @@ def _require_length(attempt: Attempt, made: Sequence[int], length: int, toy: _To
     problem = f"the answer has length {len(made)}, expected max_new_tokens = {length}."
     if tuple(made[:prompt]) == toy.prompt and len(made) >= prompt + length:
         problem = "the prompt is in your answer; return the new tokens only."
+        if length == 0:
+            problem += " (`tokens[-0:]` is the whole list.)"
     elif len(made) > length:
         problem += " A round may emit several tokens: look at the budget before it is exceeded."
     elif len(made) == max(0, length - prompt):
@@ -235,6 +237,8 @@ def _tell(attempt: Attempt, wrong: _Audited, audits: Sequence[_Audited]) -> None
     suspect = _suspect(audits)
     if suspect is not None:
         problem += f" Its law is, digit for digit, that of a decoder which {suspect.what}."
+    elif len(audit.law) == 1:
+        problem += " No chance is left in it: it always emits the same. Is a likeliest token taken?"
     elif audit.reason.startswith("every output begins"):
         problem = "the prompt is in your answer; return the new tokens only."
     elif oddity := _oddity(attempt, wrong.toy):
@@ -339,8 +343,8 @@ def _why_so_many(passes: int, drafted: int, gamma: int, length: int) -> str:
         return f"with so few passes of the target, somebody drafts more than gamma = {gamma} tokens."
     if not drafted:
         return (
-            "the draft model was never asked. That is plain decoding: exact, but a pass of the target "
-            "for every token."
+            "the draft model was never asked. Without drafts (or with the target's own) the result is "
+            "exact, but there is a pass of the target for every token."
         )
     if passes >= length:
         return (

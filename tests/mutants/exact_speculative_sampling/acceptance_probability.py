@@ -162,7 +162,7 @@ def likeness(p_of_token, q_of_token):
     return 1.0 - abs(p_of_token - q_of_token)
 
 
-@wrong("1 less what q is above p", says="the ratio decides, not the difference")
+@wrong("1 minus what q is above p", says="the ratio decides, not the difference")
 def one_less_excess(p_of_token, q_of_token):
     return min(1.0, 1.0 - (q_of_token - p_of_token))
 

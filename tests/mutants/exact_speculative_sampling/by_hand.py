@@ -38,6 +38,11 @@ wrong_value(
     says=r"^✗ by_hand: not implemented yet",
 )
 wrong_value("nothing", None, says="not implemented yet")
+wrong_value(
+    "cut off",
+    _answer(acceptance=[0.63, 1, 1, 1]),
+    says="look at Paris again. It is nearly right: round",
+)
 wrong_value("one entry is blank", _answer(residual=[0, None, 0.25, 0]), says="fill in every entry")
 wrong_value("no rejection mass yet", _answer(rejection_mass=None), says="fill in every entry")
 wrong_value("one is missing", {"acceptance": [0.64, 1, 1, 1]}, says="the five entries")

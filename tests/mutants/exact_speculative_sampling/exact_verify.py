@@ -545,6 +545,47 @@ def catches_everything(draft, q, p, chooser, acceptance, residual):
 # --- right --------------------------------------------------------------------------------------
 
 
+@wrong("counts on behind a rejection, draws at each", says="those behind a rejection, too")
+def counts_on(draft, q, p, chooser, acceptance, residual):
+    accepted, following = 0, None
+    for i, token in enumerate(draft):
+        if chooser.accept(acceptance(float(p[i][token]), float(q[i][token]))):
+            accepted += 1
+        else:
+            following = chooser.sample(residual(p[i], q[i]))
+    return accepted, chooser.sample(p[-1]) if following is None else following
+
+
+@wrong("counts on behind a rejection, draws at the count", says="those behind a rejection, too")
+def counts_on_and_draws_there(draft, q, p, chooser, acceptance, residual):
+    accepted = 0
+    for i, token in enumerate(draft):
+        accepted += chooser.accept(acceptance(float(p[i][token]), float(q[i][token])))
+    if accepted == len(draft):
+        return accepted, chooser.sample(p[-1])
+    return accepted, chooser.sample(residual(p[accepted], q[accepted]))
+
+
+@wrong("multiplies the ratios", says="ratios are multiplied from token to token")
+def multiplies_ratios(draft, q, p, chooser, acceptance, residual):
+    product = 1.0
+    for i, token in enumerate(draft):
+        product *= float(p[i][token]) / float(q[i][token])
+        if not chooser.accept(min(1.0, product)):
+            return i, chooser.sample(residual(p[i], q[i]))
+    return len(draft), chooser.sample(p[-1])
+
+
+@wrong("multiplies the chances", says="ratios are multiplied from token to token")
+def multiplies_chances(draft, q, p, chooser, acceptance, residual):
+    product = 1.0
+    for i, token in enumerate(draft):
+        product *= acceptance(float(p[i][token]), float(q[i][token]))
+        if not chooser.accept(product):
+            return i, chooser.sample(residual(p[i], q[i]))
+    return len(draft), chooser.sample(p[-1])
+
+
 @right("tosses all coins first")
 def all_coins_first(draft, q, p, chooser, acceptance, residual):
     coins = [chooser.accept(acceptance(p[i][x], q[i][x])) for i, x in enumerate(draft)]

@@ -450,11 +450,30 @@ def calls_rows(logits, temperature, top_p):
     return TargetRows(Sampling(temperature, top_p=top_p), [0], logits[None])[0]
 
 
+@wrong("below top_p, the first one in any case", says="the sum has to \\*reach\\* top_p")
+def below_top_p(logits, temperature, top_p):
+    ordered, tokens = _softmax(logits, temperature).sort(descending=True)
+    keep = ordered.cumsum(-1) < top_p
+    keep[0] = True
+    row = torch.zeros_like(ordered)
+    row[tokens[keep]] = ordered[keep]
+    return row / row.sum()
+
+
+@wrong("sums in float32, for top_p = 1 as well", says="may reach 1 before the last")
+def sums_in_float32(logits, temperature, top_p):
+    probabilities = (logits.float() / temperature).softmax(-1)
+    ordered, tokens = probabilities.sort(descending=True)
+    probabilities[tokens[ordered.cumsum(-1) - ordered >= top_p]] = 0.0
+    return probabilities / probabilities.sum()
+
+
 @right("cuts the logits, one softmax at the end")
 def cuts_logits(logits, temperature, top_p):
     scores = logits.float() / temperature
     ordered, tokens = scores.softmax(-1).sort(descending=True)
-    scores[tokens[1:][ordered.cumsum(-1)[:-1] >= top_p]] = float("-inf")
+    if top_p < 1.0:
+        scores[tokens[1:][ordered.cumsum(-1)[:-1] >= top_p]] = float("-inf")
     return scores.softmax(-1)
 
 
@@ -494,7 +513,7 @@ def power(logits, temperature, top_p):
 
 @right("counts how many are needed")
 def counts(logits, temperature, top_p):
-    row = torch.log_softmax(logits.float() / temperature, dim=0).exp()
+    row = torch.log_softmax(logits.double() / temperature, dim=0).exp()
     values, tokens = row.topk(len(row))
     needed = int((values.cumsum(0) < top_p).sum()) + 1
     kept = torch.zeros_like(row).scatter(0, tokens[:needed], values[:needed])

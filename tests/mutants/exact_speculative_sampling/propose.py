@@ -327,6 +327,16 @@ def calls_the_reference(model, tokens, gamma, process, chooser):
 # --- right --------------------------------------------------------------------------------------
 
 
+@wrong("pairs of a token and its q", says="those are pairs, a token with its q")
+def pairs_of_token_and_q(model, tokens, gamma, process, chooser):
+    text, pairs = list(tokens), []
+    for _ in range(gamma):
+        q = process(model.extend(model.rewind_to_match(text))[-1])
+        text.append(chooser.sample(q))
+        pairs.append((text[-1], q))
+    return pairs
+
+
 @right("reads the text once, then each drafted token but the last")
 def reads_properly(model, tokens, gamma, process, chooser):
     draft, q = [], []

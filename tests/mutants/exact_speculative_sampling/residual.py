@@ -117,7 +117,18 @@ def epsilon(p, q):
     return _lacking(p, q) / (_lacking(p, q).sum() + 1e-3)
 
 
-@wrong("a small epsilon below", says="p itself is asked for")
+@wrong("p where the two are close", says="close here, but not equal")
+def p_where_close(p, q):
+    return p if torch.allclose(p, q) else _lacking(p, q) / _lacking(p, q).sum()
+
+
+@wrong("p where next to nothing is lacking", says="close here, but not equal")
+def p_where_little_is_lacking(p, q):
+    lacking = _lacking(p, q)
+    return p if lacking.sum() < 1e-6 else lacking / lacking.sum()
+
+
+@wrong("a small epsilon below", says="whatever small is added to the sum shows")
 def small_epsilon(p, q):
     return _lacking(p, q) / (_lacking(p, q).sum() + 1e-10)
 

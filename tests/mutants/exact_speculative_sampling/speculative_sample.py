@@ -352,7 +352,7 @@ def all_rows(target, draft_model, prompt, gamma, max_new_tokens, process, choose
     return tokens[len(prompt) :]
 
 
-@wrong("the rows behind the unread tokens, one too late", says="raised IndexError")
+@wrong("the rows behind the unread tokens, one too late", says="handed 0 rows of q and 0 of p")
 def one_row_too_late(
     target, draft_model, prompt, gamma, max_new_tokens, process, chooser, propose, verify
 ):
@@ -650,7 +650,61 @@ def over_budget_by_chance(
 # --- exact, but no speculation ------------------------------------------------------------------
 
 
-@wrong("plain decoding", says="That is plain decoding")
+@wrong("p and q exchanged for verify", says="handed p for q and q for p")
+def p_and_q_exchanged_for_verify(
+    target, draft_model, prompt, gamma, max_new_tokens, process, chooser, propose, verify
+):
+    tokens, end = list(prompt), len(prompt) + max_new_tokens
+    while len(tokens) < end:
+        draft, q = propose(draft_model, tokens, min(gamma, end - len(tokens) - 1), process, chooser)
+        unread = target.rewind_to_match(tokens)
+        p = [process(row) for row in target.extend(unread + draft)[len(unread) - 1 :]]
+        accepted, following = verify(draft, p, q, chooser)
+        tokens += [*draft[:accepted], following]
+    return tokens[len(prompt) :]
+
+
+@wrong("never forgets what the target has read", says="nothing to read; it has read 4 tokens")
+def target_never_forgets(
+    target, draft_model, prompt, gamma, max_new_tokens, process, chooser, propose, verify
+):
+    tokens, end = list(prompt), len(prompt) + max_new_tokens
+    while len(tokens) < end:
+        draft, q = propose(draft_model, tokens, min(gamma, end - len(tokens) - 1), process, chooser)
+        unread = tokens[target.length :]
+        rows = target.extend(unread)[-1:]
+        if draft:
+            rows = torch.cat([rows, target.extend(draft)])
+        accepted, following = verify(draft, q, [process(row) for row in rows], chooser)
+        tokens += [*draft[:accepted], following]
+    return tokens[len(prompt) :]
+
+
+@wrong("the draft is not judged, but compared with the likeliest", says="No chance is left in it")
+def without_any_chance(
+    target, draft_model, prompt, gamma, max_new_tokens, process, chooser, propose, verify
+):
+    tokens = list(prompt)
+    for _ in range(max_new_tokens):
+        tokens.append(int(target.extend(target.rewind_to_match(tokens))[-1].argmax()))
+    return tokens[len(prompt) :]
+
+
+@wrong("the target drafts for itself", says="or with the target's own")
+def target_drafts_for_itself(
+    target, draft_model, prompt, gamma, max_new_tokens, process, chooser, propose, verify
+):
+    tokens, end = list(prompt), len(prompt) + max_new_tokens
+    while len(tokens) < end:
+        draft, q = propose(target, tokens, min(gamma, end - len(tokens) - 1), process, chooser)
+        unread = target.rewind_to_match(tokens)
+        p = [process(row) for row in target.extend(unread + draft)[len(unread) - 1 :]]
+        accepted, following = verify(draft, q, p, chooser)
+        tokens += [*draft[:accepted], following]
+    return tokens[len(prompt) :]
+
+
+@wrong("plain decoding", says="the draft model was never asked")
 def plain(target, draft_model, prompt, gamma, max_new_tokens, process, chooser, propose, verify):
     new = []
     while len(new) < max_new_tokens:

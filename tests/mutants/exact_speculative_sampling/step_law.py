@@ -86,7 +86,7 @@ def back_to_itself(p, q, acceptance, residual):
     return q * chance + q * (1 - chance)
 
 
-@wrong("mean rejection", says="rejection mass is wrong: 1 less")
+@wrong("mean rejection", says="rejection mass is wrong: 1 minus")
 def mean_rejection(p, q, acceptance, residual):
     chance = _chances(p, q, acceptance)
     return q * chance + (1 - chance.mean()) * residual(p, q)
