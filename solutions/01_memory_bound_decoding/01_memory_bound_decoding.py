@@ -7,9 +7,11 @@
 # By the end you will have drawn the limits of your own computer, and found a gap in them. The rest of the course
 # spends that gap.
 #
-# Each exercise has a cell to fill in and a cell that checks it. The check says what is wrong, and you may run it as
-# often as you like. Some of the points come from a second check, on inputs that are not shown. If you are stuck, go on:
-# nothing later depends on your solving everything. Words are in the [glossary](../../docs/glossary.md).
+# Run the cells from top to bottom. Each exercise has a cell to fill in and a cell that checks it. The check says what is
+# wrong, and you may run it as often as you like. (Where your cell itself stops with an error, it has defined nothing, and
+# the check still looks at the version before.) Some of the points come from a second check, on inputs that are not shown.
+# If you are stuck, go on: nothing later depends on your solving everything. Words are in the
+# [glossary](../../docs/glossary.md).
 
 # %%
 import time

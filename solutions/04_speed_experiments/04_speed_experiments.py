@@ -205,6 +205,10 @@ show(table)
 # %% [markdown]
 # This table was made without decoding a single token, and it already rules things out.
 #
+# Does v grow evenly on your machine? It need not: how a product of matrices is computed depends on how many rows it has, and
+# a small number of rows may be worse off than a larger one. Of two machines that this was tried on, both in float32, one had
+# v(3) = 1.1 and v(5) = 1.4, the other 2.0 and 1.4 (measured). That is why v is measured and not assumed.
+#
 # ## A fair race
 #
 # A speedup is a ratio of two times, and there are many ways to get it wrong without noticing. You met some in the
@@ -318,7 +322,7 @@ print(f"{ratio:.2f} times as fast as plain decoding (measured, one prompt, {budg
 # %% [exercise] predictions
 predictions = {"gamma": None, "speedup": None}  # such as 4 and 2.5
 ### BEGIN SOLUTION
-predictions = {"gamma": 2, "speedup": 1.3}
+predictions = {"gamma": 4, "speedup": 1.3}
 ### END SOLUTION
 
 # %% [check] predictions points=1
@@ -422,8 +426,8 @@ plots.round_split(
 # others.
 #
 # And how much is *one* run worth? You are about to look at the best of 24 settings, and the best of many noisy numbers is
-# flattered: luck had a say in the choice. So it races again, with your stopwatch, in five turns, and the control with it.
-# (About half a minute.)
+# flattered: luck had a say in the choice. So it races again, with your stopwatch, in five turns, and the control with it. See
+# also what matters more: another run, or another prompt. (About half a minute.)
 
 
 # %%
@@ -439,7 +443,8 @@ if best:
         again = measure_race(drafters[name], best["gamma"])
         once = in_the_sweep(name, best["gamma"])
         print(
-            f"{name}, gamma {best['gamma']}: {once:.2f} in one run, {again:.2f} in five turns (measured)"
+            f"{name}, gamma {best['gamma']}: {runs[name, best['gamma']]['speedup']:.2f} in the sweep; on the prompt "
+            f"of the race {once:.2f} in one run, {again:.2f} in five turns (measured)"
         )
 
 # %% [markdown]
@@ -505,20 +510,20 @@ def latency(rounds):
 # %% [check] latency points=1
 
 # %% [markdown]
-# Four turns on one prompt; the waits of all turns together, because a p95 of twenty waits is hardly more than the longest
+# Three turns on one prompt; the waits of all turns together, because the p95 of twenty waits is hardly less than the longest
 # one. Add the setting that you would recommend, if it is not there. (About half a minute.)
 
 # %%
 from statistics import median
 
 wait = lab.yours_or_reference(check.latency)
-settings = [("draft model", 2), ("draft model", 8), ("n-gram", 8)]
+settings = [("draft model", 2), ("draft model", 4), ("draft model", 8), ("n-gram", 8)]
 if best and (best["drafter"], best["gamma"]) not in settings:
     settings.append((best["drafter"], best["gamma"]))
 
 
 def measure_waits():
-    return lesson.waits(pair, ids, settings, lab.sized(40, 6), lab.sized(4, 1))
+    return lesson.waits(pair, ids, settings, lab.sized(40, 6), lab.sized(3, 1))
 
 
 waits = lab.experiment("waits", target, measure_waits)
@@ -613,10 +618,12 @@ if lost and said:
     print(f"You said {said['setting']}, at {said['speedup']}: {said['because']}")
 
 # %% [markdown]
-# *To blame* is the one of alpha, c and v that would raise the prediction the most, were it what it is in the usual case.
+# *To blame* is the one of alpha, c and v that would raise the prediction the most, were it what it is in the usual case. And
+# where prediction and measurement part the most, alpha is the first to be suspected: it was taken on two other prompts (for
+# **e** on one), 16 tokens each.
 #
-# - **a, e**: few tokens are kept, and a draft of 8 or 4 costs the same as if all were. The alpha of **e** is rough (16 tokens
-#   behind one other prompt); behind a long context v grows as well, because each token of the pass reads the whole cache.
+# - **a, e**: few tokens are kept, and a draft of 8 or 4 costs the same as if all were. Behind a long context v grows as well,
+#   because each token of the pass reads the whole cache.
 # - **b, c**: the draft costs too much. Half of a two-layer model takes more than half of its time: both end in the same product
 #   with 49,152 columns, one for each token of the vocabulary. So **c** is not 0.5.
 # - **d**: look at its v. With one sequence, the arithmetic of the five tokens that a pass verifies fits (nearly) into the
@@ -667,9 +674,8 @@ my_numbers = {
     "speedup": None,
 }
 ### BEGIN SOLUTION
-chosen = max(
-    (run for run in runs.values() if promised(run) is not None), key=lambda run: run["speedup"]
-)
+mine = [run for run in runs.values() if run["drafter"] == "draft model"]  # look-up is no help in chats
+chosen = max(mine, key=lambda run: run["speedup"])
 my_numbers = {key: chosen[key] for key in my_numbers if key != "predicted"}
 my_numbers["predicted"] = promised(chosen)
 ### END SOLUTION
@@ -688,16 +694,18 @@ my_numbers["predicted"] = promised(chosen)
 
 # %% [written] recommendation points=3
 ### BEGIN SOLUTION
-# Use the trained draft model with two tokens a draft, and prompt look-up instead where the answer repeats its prompt. In my
-# sweep (float32, two cores, three prompts, greedy) the draft model at gamma 2 was 1.38 times as fast as plain cached decoding
-# (measured). It kept 62 % of what it drafted (measured), with c = 0.10 and v(3) = 1.07 (measured apart), from which theory
-# promises 1.58 (theory). The waits become longer, their p50 from 53 to 72 ms and their p95 from 79 to 95 ms (measured once);
-# somebody who reads a chat will hardly see that. Four and eight tokens came to 1.06 and 0.85 (measured), because in float32
-# v(5) is 1.44 here already. I had said 1.3, and theory said more than came: a round made 1.83 tokens instead of the 2.0 that
-# one alpha for all places promises, and the rest of the gap is time, of which the control (the target as its own draft, 0.85 to
-# 0.93) shows about as much. I would change my mind for a batch of several texts (0.77 at 16, measured; v grows), for a machine
-# whose v is flat (then draft longer), for a larger target with the same draft (c falls), and for text that repeats itself
-# (alpha of look-up rises). Published speedups of 2 to 3 (cited) are of such larger targets.
+# Use the trained draft model with four tokens a draft, and prompt look-up instead where the answer repeats its prompt. In my
+# sweep (float32, two cores, three prompts, greedy) the draft model at gamma 4 was 1.21 times as fast as plain cached decoding
+# (measured), and on the chat of the race 1.97 times (measured, five turns). It kept 60 % of what it drafted (measured), with
+# c = 0.13 and v(5) = 1.36 (measured apart), from which theory promises 1.22 (theory). The waits become longer, their p50 from
+# 40 to 79 ms and their p95 from 44 to 87 ms (measured), while a token takes 29 instead of 40 ms; somebody who reads a chat will
+# hardly see that it comes in lumps. Two tokens a draft came to 0.86 and eight to 1.01 (measured): on this machine a pass over
+# three tokens is dearer than one over five, v(3) = 1.97. I had said 1.3. Theory and measurement agree here, but two errors
+# cancel: a round made 2.17 tokens instead of the 2.29 that one alpha for all places promises, and it took 1.79 steps
+# (2.17 / 1.21) instead of 4 x 0.13 + 1.36 = 1.87. The control (the target as its own draft) came to 0.85 where theory says
+# 0.93, so differences of a tenth mean little. I would change my mind for a batch of several texts (0.78 at 16, measured; v
+# grows), choose another gamma for a machine with another v, and expect more of a larger target with the same draft (c
+# falls) and of text that repeats itself (alpha of look-up rises). Published speedups of 2 to 3 (cited) are of such larger targets.
 #
 # *Rubric, 3 points. 1 point: a clear recommendation with drafter, draft length and speedup from their own saved numbers, each
 # marked measured, theory or cited, the p95 among them. 1 point: the gap between prediction and measurement, put down to alpha,
