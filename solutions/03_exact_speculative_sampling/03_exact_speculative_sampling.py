@@ -621,7 +621,8 @@ audits = {}
 if predicted_worst is None:
     print("Make your prediction first, in the cell above; then run this one.")
 else:
-    table = Table("", "decoder", "verdict", "L1", "why", title="theory: exact laws, enumerated")
+    title = "theory: exact laws, enumerated"
+    table = Table("", "decoder", "verdict", "L1", "why", title=title, width=90)
     for letter, name in FAMOUS.items():
         decoder = with_draft(members[name].decoder, toy_draft)
         audits[letter] = audit_decoder(decoder, toy_target, (0, 1), 3, name=name)
