@@ -70,11 +70,11 @@ audit: $(COURSE)
 test: $(DEV)
 	@echo "==> Looking for the model's weights (fetched and converted once, about a minute)"
 	@$(BIN)/specdec-lab models fetch
-	@echo "==> Running all tests (about 13 minutes)"
+	@echo "==> Running all tests (12 to 18 minutes)"
 	@$(BIN)/python -m pytest
 
 test-quick: $(DEV)
-	@echo "==> Running the tests that need no weights (two minutes)"
+	@echo "==> Running the tests that need no weights (two to four minutes)"
 	@$(BIN)/python -m pytest -m 'not slow'
 
 lint: $(DEV)

@@ -364,6 +364,7 @@ def test_the_learners_archive_has_no_answer_key_and_is_always_the_same(tmp_path)
     assert not [name for name in names if "__pycache__" in name or "BEGIN SOLUTION" in name]
 
 
+@pytest.mark.slow
 def test_every_coding_exercise_has_wrong_and_right_implementations_and_all_are_told_apart():
     judged = judge_all(COURSE, NAMES)
     assert [one for one in judged if not one.as_it_should] == []

@@ -17,7 +17,7 @@ import importlib.util
 import io
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rich.table import Table
+from tqdm.auto import tqdm
 
 from specdec_lab.checks.failure import CheckFailed
 from specdec_lab.course.folder import Course, CourseError
@@ -125,14 +126,19 @@ def judge(module: str, exercise: str, mutant: Mutant) -> str:
 
 def judge_all(course: Course, names: list[str]) -> list[Judged]:
     """Every mutant of the assignments."""
-    return [judged for name in names for judged in _judge_assignment(course, name)]
+    found = [
+        (name, file.stem, mutant)
+        for name in names
+        for file in sorted((course.root / "tests" / "mutants" / _module(name)).glob("*.py"))
+        for mutant in collect(file)
+    ]
+    bar = tqdm(found, desc="mutants", leave=False)
+    return [Judged(*one, judge(_module(one[0]), *one[1:])) for one in bar]
 
 
-def _judge_assignment(course: Course, name: str) -> Iterator[Judged]:
-    module = name.partition("_")[2]
-    for file in sorted((course.root / "tests" / "mutants" / module).glob("*.py")):
-        for mutant in collect(file):
-            yield Judged(name, file.stem, mutant, judge(module, file.stem, mutant))
+def _module(name: str) -> str:
+    """Of an assignment's checks and mutants."""
+    return name.partition("_")[2]
 
 
 def mutants_table(judged: list[Judged]) -> Table:
