@@ -7,6 +7,7 @@ law has turned out to be wrong.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -51,7 +52,8 @@ def verify_of(attempt: Attempt) -> references.ExactVerify:
         q: Sequence[Tensor],
         p: Sequence[Tensor],
         chooser: Chooser,
-        *_rules: object,
+        *rules: Any,
+        **named_rules: Any,
     ) -> tuple[int, int]:
         drafted, given = len(draft), (len(q), len(p))
         attempt.require(
@@ -64,7 +66,7 @@ def verify_of(attempt: Attempt) -> references.ExactVerify:
             f"Expected {drafted} of q, and {drafted + 1} of p: one in front of each drafted token, and "
             "one behind the last.",
         )
-        return references.exact_verify(draft, q, p, chooser)
+        return references.exact_verify(draft, q, p, chooser, *rules, **named_rules)
 
     return verify
 
@@ -122,13 +124,14 @@ class Handed:
         q: Sequence[Tensor],
         p: Sequence[Tensor],
         chooser: Chooser,
-        *rules: object,
+        *rules: Any,
+        **named_rules: Any,
     ) -> tuple[int, int]:
         """The reference's verdict."""
         drafted = [int(token) for token in draft]
         self._look_at_q(drafted, q)
         self._look_at_p(drafted, p)
-        accepted, following = references.exact_verify(draft, q, p, chooser)
+        accepted, following = references.exact_verify(draft, q, p, chooser, *rules, **named_rules)
         if self._text is not None:
             self._expected = [*self._text, *drafted[:accepted], following]
             self._round = (

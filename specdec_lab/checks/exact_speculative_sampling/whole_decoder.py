@@ -191,7 +191,7 @@ def _require_length(attempt: Attempt, made: Sequence[int], length: int, toy: _To
     if tuple(made[:prompt]) == toy.prompt and len(made) >= prompt + length:
         problem = "the prompt is in your answer; return the new tokens only."
         if length == 0:
-            problem += " (`tokens[-0:]` is the whole list.)"
+            problem += " (Is it `tokens[-0:]`? That is the whole list.)"
     elif len(made) > length:
         problem += " A round may emit several tokens: look at the budget before it is exceeded."
     elif len(made) == max(0, length - prompt):

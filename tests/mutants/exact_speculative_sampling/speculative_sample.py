@@ -6,7 +6,7 @@ import random
 import numpy as np
 import torch
 
-from specdec_lab import decoding, verification
+from specdec_lab import decoding, distributions, verification
 from specdec_lab.audit.gallery import rules
 from specdec_lab.checks import references
 from specdec_lab.course.mutants import right, wrong
@@ -1022,6 +1022,27 @@ def catches(target, draft_model, prompt, gamma, max_new_tokens, process, chooser
 
 
 # --- right --------------------------------------------------------------------------------------
+
+
+@right("hands its own rules to verify, by their names")
+def hands_rules_to_verify(
+    target, draft_model, prompt, gamma, max_new_tokens, process, chooser, propose, verify
+):
+    tokens, end = list(prompt), len(prompt) + max_new_tokens
+    while len(tokens) < end:
+        draft, q = propose(draft_model, tokens, min(gamma, end - len(tokens) - 1), process, chooser)
+        unread = target.rewind_to_match(tokens)
+        p = [process(row) for row in target.extend(unread + draft)[len(unread) - 1 :]]
+        accepted, following = verify(
+            draft,
+            q,
+            p,
+            chooser,
+            acceptance=lambda p, q: min(1.0, p / q),
+            residual=distributions.residual,
+        )
+        tokens += [*draft[:accepted], following]
+    return tokens[len(prompt) :]
 
 
 @right("in the plainest form")
