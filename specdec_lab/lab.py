@@ -126,7 +126,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _write(file: Path, result: dict[str, Any]) -> None:
-    if file.is_file():
-        file.replace(file.with_suffix(BEFORE))
     with replacing(file) as part:
         part.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        if file.is_file():  # only now that there is another to take its place
+            file.replace(file.with_suffix(BEFORE))

@@ -636,8 +636,8 @@ plots.audit_decoder(audits[worst]) if audits else None
 # %% [markdown]
 # **b** is the sentence from above, broken: q is not what was drawn from. The draft's favourite is drafted every time, and judged
 # as if it were drafted only with its softmax q(x). Kept with min(1, p/q), where p would be right, it comes far too often;
-# and what the draft likes less comes only by way of the residual: some sequences never. **a** is wrong only where something was rejected, **c**
-# only where nothing was.
+# and what the draft likes less comes only by way of the residual: some sequences never. **a** is wrong only where something
+# was rejected, **c** only where nothing was.
 #
 # Would you have noticed? A test by sampling compares how often each sequence comes with how often it should. To tell
 # two laws apart that differ by a total variation of d takes in the order of 1/d² samples. For mistake a (half its L1 is

@@ -623,8 +623,8 @@ if lost and said:
 #
 # - **a, e**: few tokens are kept, and a draft of 8 or 4 costs the same as if all were. Behind a long context v grows as well,
 #   because each token of the pass reads the whole cache.
-# - **b, c**: the draft costs too much. Half of a two-layer model takes more than half of its time: both end in the same product
-#   with 49,152 columns, one for each token of the vocabulary. So c is not 0.5 in setting **c**.
+# - **b, c**: the draft costs too much. In setting **c**, half of a two-layer model takes more than half of its time: both end
+#   in the same output layer, which has as many weights as two of the others. That makes (1 + 2) / (2 + 2) = 0.75 (theory).
 # - **d**: look at its v. With one sequence, the arithmetic of the five tokens that a pass verifies fits (nearly) into the
 #   time in which the weights arrive anyway: that was the gap of notebook 1. Sixteen sequences have filled it already, and a
 #   draft's tokens have to queue. **Speculation spends idle hardware; a busy server has none.** That is why serving systems

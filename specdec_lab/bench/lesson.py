@@ -37,11 +37,11 @@ def sweep(
         costs: what ``bench.sweep.costs`` measured: ``c`` by drafter, ``v`` by n.
 
     Returns:
-        ``costs``, ``prompts`` (the rows of ``sweep.one_prompt``) and ``runs``,
-        which has for each drafter and length what is pooled over the prompts: ``alpha``, ``c``, ``v``
-        (of the verifying forward), ``tokens_per_round``, ``plain_ms`` and ``drafted_ms`` for one token
-        behind the first round, ``speedup`` (their ratio), and the times of a round in plain steps:
-        ``draft``, ``verify``, ``rest``. ``c`` is None for a drafter whose steps cannot be timed apart.
+        ``costs``, ``prompts`` (the rows of ``sweep.one_prompt``) and ``runs``, which has for each
+        drafter and length what is pooled over the prompts: ``alpha``, ``c``, ``v`` (of the verifying
+        forward), ``tokens_per_round``, ``plain_ms`` and ``drafted_ms`` for one token behind the first
+        round, ``speedup`` (their ratio), and the times of a round in plain steps: ``draft``,
+        ``verify``, ``rest``. ``c`` is None for a drafter whose steps cannot be timed apart.
     """
     drafters = {name: one for name, one in drafters_of(pair).items() if name != SKIPPED}
     pair.generate("Warm up.", chat=True, max_new_tokens=4)

@@ -19,6 +19,7 @@ from specdec_lab.language_model import CausalLM, RandomLM
 from specdec_lab.randomness import Chooser
 
 MOST_PASSES = 1500
+ROWS_OF_P = "one in front of each drafted token, and one behind the last"
 
 
 class Limited(RandomLM):
@@ -63,8 +64,7 @@ def verify_of(attempt: Attempt) -> references.ExactVerify:
         attempt.require(
             given[0] >= drafted and given[1] > drafted,
             f"`verify` was handed {given[0]} rows of q and {given[1]} of p for a draft of {drafted}. "
-            f"Expected {drafted} of q, and {drafted + 1} of p: one in front of each drafted token, and "
-            "one behind the last.",
+            f"Expected {drafted} of q, and {drafted + 1} of p: {ROWS_OF_P}.",
         )
         return references.exact_verify(draft, q, p, chooser, *rules, **named_rules)
 
@@ -155,7 +155,7 @@ class Handed:
         if len(p) != len(draft) + 1:
             self._note(
                 f"`verify` was handed {len(p)} rows of p for a draft of {len(draft)}, expected "
-                f"{len(draft) + 1}: one in front of each drafted token, and one behind the last."
+                f"{len(draft) + 1}: {ROWS_OF_P}."
             )
         if self._text is None:
             return

@@ -125,6 +125,8 @@ def _suspects(case: _Case) -> dict[str, Tensor | None]:
     hot = (logits * temperature).softmax(-1)
     kept = warm * _front(warm, top_p)
     tempered, strict = cold / temperature, warm * _within(warm, top_p, first=False)
+    # Whether a rounded sum of everything stays below 1, within it or above, nobody knows.
+    crosses = top_p < 1.0
     possible = bool((warm > 0.0).all())  # else a softmax gives something to what has no probability
     tie = top_p < 1.0 and bool(torch.isclose(warm, top_p * warm.max()).any())  # rounding decides
     wrong: dict[str, Tensor | None] = {
@@ -159,13 +161,13 @@ def _suspects(case: _Case) -> dict[str, Tensor | None]:
             (_cut(cold, top_p)) ** (1 / temperature)
         ),
         "the token that crosses the limit is still kept: the sum has to *reach* top_p.": (
-            _renewed(warm * _within(warm, top_p))
+            _renewed(warm * _within(warm, top_p)) if crosses else None
         ),
         "the token that crosses the limit is still kept, even if it is the first: the sum has to "
-        "*reach* top_p.": _renewed(strict),
-        "the token that crosses the limit is still kept: the sum has to *reach* top_p. (And with top_p "
-        "= 1 that is the last one.)": _renewed(warm * _below(warm, top_p)),
-        "the token that crosses the limit is still kept. And divide what is kept by its sum.": strict,
+        "*reach* top_p.": _renewed(strict) if crosses else None,
+        "the token that crosses the limit is still kept. And divide what is kept by its sum.": (
+            strict if crosses else None
+        ),
         "the token that crosses the limit is kept with all of its probability.": _up_to(warm, top_p),
         "tokens are kept by their own probability: those of at least top_p.": _renewed(
             warm * (warm >= top_p)
@@ -246,15 +248,6 @@ def _within(row: Tensor, top_p: float, first: bool = True) -> Tensor:
     kept = torch.zeros_like(row, dtype=torch.bool)
     kept[tokens] = ordered.cumsum(-1) <= top_p
     kept[tokens[0]] |= first
-    return kept
-
-
-def _below(row: Tensor, top_p: float) -> Tensor:
-    """Those whose sum stays below ``top_p``; the first one in any case."""
-    ordered, tokens = row.sort(descending=True)
-    kept = torch.zeros_like(row, dtype=torch.bool)
-    kept[tokens] = ordered.cumsum(-1) < top_p
-    kept[tokens[0]] = True
     return kept
 
 

@@ -11,15 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from specdec_lab.bench.sweep import GAMMAS
 from specdec_lab.checks.harness import Attempt, check
 from specdec_lab.checks.speed_experiments import answers
 from specdec_lab.lab import BEFORE, RESULTS
 
 AGREES = 0.03
 """How far two numbers may be apart that should be one: both were rounded."""
-
-GAMMAS = (1, 2, 4, 8)
-"""The draft lengths of the notebook's sweep."""
 
 
 @check(read="What do you expect?")
@@ -28,13 +26,20 @@ def predictions(attempt: Attempt, seed: int | None) -> None:
     answer = _filled(attempt, ["gamma", "speedup"])
     gamma = _whole(attempt, answer, "gamma")
     attempt.require(
-        gamma in GAMMAS, f'"gamma": drafts of {gamma} tokens are not in the sweep. Choose 1, 2, 4 or 8.'
+        gamma in GAMMAS,
+        f'"gamma": drafts of {gamma} tokens are not in the sweep. Choose {_either(GAMMAS)}.',
     )
     speedup = _number(attempt, answer, "speedup")
     attempt.require(
         0.1 <= speedup <= 10.0,
         f'"speedup": {speedup:g} times as fast? Write a number between 0.1 and 10; 1 means as fast.',
     )
+
+
+def _either(values: Sequence[int]) -> str:
+    """Such as "1, 2 or 4"."""
+    *others, last = map(str, values)
+    return f"{', '.join(others)} or {last}"
 
 
 _SETTINGS = "abcde"

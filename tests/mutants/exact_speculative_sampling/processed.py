@@ -451,13 +451,18 @@ def calls_rows(logits, temperature, top_p):
 
 
 @wrong("below top_p, the first one in any case", says="the sum has to \\*reach\\* top_p")
-def below_top_p(logits, temperature, top_p):
-    ordered, tokens = _softmax(logits, temperature).sort(descending=True)
+def below_top_p(logits, temperature, top_p, dtype=torch.float64):
+    ordered, tokens = (logits.to(dtype) / temperature).softmax(-1).sort(descending=True)
     keep = ordered.cumsum(-1) < top_p
     keep[0] = True
     row = torch.zeros_like(ordered)
     row[tokens[keep]] = ordered[keep]
     return row / row.sum()
+
+
+@wrong("below top_p in float32", says="the sum has to \\*reach\\* top_p")
+def below_top_p_in_float32(logits, temperature, top_p):
+    return below_top_p(logits.float(), temperature, top_p, dtype=torch.float32)
 
 
 @wrong("sums in float32, for top_p = 1 as well", says="may reach 1 before the last")

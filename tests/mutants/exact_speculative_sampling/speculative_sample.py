@@ -403,7 +403,7 @@ def logits(target, draft_model, prompt, gamma, max_new_tokens, process, chooser,
     return tokens[len(prompt) :]
 
 
-@wrong("p and q exchanged in `verify`", says="raised IndexError|raised ValueError|was handed")
+@wrong("p and q exchanged in `verify`", says="was handed p for q and q for p")
 def exchanged(target, draft_model, prompt, gamma, max_new_tokens, process, chooser, propose, verify):
     tokens, end = list(prompt), len(prompt) + max_new_tokens
     while len(tokens) < end:
@@ -648,20 +648,6 @@ def over_budget_by_chance(
 
 
 # --- exact, but no speculation ------------------------------------------------------------------
-
-
-@wrong("p and q exchanged for verify", says="handed p for q and q for p")
-def p_and_q_exchanged_for_verify(
-    target, draft_model, prompt, gamma, max_new_tokens, process, chooser, propose, verify
-):
-    tokens, end = list(prompt), len(prompt) + max_new_tokens
-    while len(tokens) < end:
-        draft, q = propose(draft_model, tokens, min(gamma, end - len(tokens) - 1), process, chooser)
-        unread = target.rewind_to_match(tokens)
-        p = [process(row) for row in target.extend(unread + draft)[len(unread) - 1 :]]
-        accepted, following = verify(draft, p, q, chooser)
-        tokens += [*draft[:accepted], following]
-    return tokens[len(prompt) :]
 
 
 @wrong("never forgets what the target has read", says="nothing to read; it has read 4 tokens")
