@@ -167,7 +167,7 @@ def least_alpha(gamma, c, v, expected_speedup=trusted_speedup):
 
 # %% [markdown]
 # Now the costs of *this* machine: v(n), and c for three models that could draft. The target's first 20 of 30 layers
-# (**layer-skip**) share its weights; the target itself is the best draft model there is, and the dearest. (About 20
+# (**layer-skip**) share its weights; the target itself is the best draft model there is, and the dearest. (10 to 20
 # seconds.)
 
 # %%
