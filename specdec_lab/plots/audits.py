@@ -29,8 +29,16 @@ def audit_step(audit: StepAudit) -> Figure:
     axes.bar(places, restored, 0.5, bottom=accepted, color=ORANGE, label="restored by the residual")
     left, right = [x - 0.36 for x in places], [x + 0.36 for x in places]
     p, q = ([float(x) for x in row] for row in (audit.p, audit.q))
-    axes.hlines(p, left, right, colors="black", linewidth=1.6, label="p, the target")
-    axes.hlines(q, left, right, colors="black", linewidth=1.6, linestyles=":", label="q, the draft")
+    axes.hlines(p, left, right, colors=plt.rcParams["text.color"], linewidth=1.6, label="p, the target")
+    axes.hlines(
+        q,
+        left,
+        right,
+        colors=plt.rcParams["text.color"],
+        linewidth=1.6,
+        linestyles=":",
+        label="q, the draft",
+    )
     axes.set_xticks(places, [printable(label) for label in audit.labels])
     axes.set_ylabel("probability")
     axes.legend(frameon=False, fontsize=9)

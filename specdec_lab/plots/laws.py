@@ -27,8 +27,16 @@ def overlap(
     for heights, colour, label in layers:
         axes.bar(places, heights, 0.8, bottom=shared, color=colour, label=label)
     left, right = [x - 0.4 for x in places], [x + 0.4 for x in places]
-    axes.hlines(p, left, right, colors="black", linewidth=1.6, label="p, the target")
-    axes.hlines(q, left, right, colors="black", linewidth=1.6, linestyles=":", label="q, the draft")
+    axes.hlines(p, left, right, colors=plt.rcParams["text.color"], linewidth=1.6, label="p, the target")
+    axes.hlines(
+        q,
+        left,
+        right,
+        colors=plt.rcParams["text.color"],
+        linewidth=1.6,
+        linestyles=":",
+        label="q, the draft",
+    )
     axes.set_xticks(places, [printable(name) for name in names])
     axes.set_ylabel("probability")
     axes.legend(frameon=False, fontsize=9)

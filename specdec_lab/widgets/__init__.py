@@ -1,0 +1,6 @@
+"""The course's interactive views: runs, audits, speedups and quizzes, in JupyterLab and without it.
+
+Each view shows records and formulas of the floors below and computes nothing of its own. Each has a
+static face, which is what remains where no widget runs: in nbconvert, on GitHub, on a feedback page, in
+a terminal.
+"""
