@@ -32,7 +32,7 @@ _HOME = {
         "ScriptedDrafter",
     ],
     "verification": ["verify_by_sampling", "verify_greedily"],
-    "decoding": ["autoregressive", "generate", "speculative"],
+    "decoding": ["autoregressive", "generate", "speculative", "stepwise"],
     "batch": ["generate_batch", "speculative_batch"],
     "adaptive": ["AdaptiveGamma", "Costs", "measure_costs"],
     "pretrained": ["Pair", "load_pair"],

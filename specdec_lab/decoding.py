@@ -6,7 +6,7 @@ around them. ``generate`` is that loop, for callers who want the finished text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -152,6 +152,54 @@ def generate(
     Raises:
         ValueError: for an argument that cannot work, by name.
     """
+    steps = stepwise(
+        target,
+        prompt,
+        drafter=drafter,
+        tokenizer=tokenizer,
+        chat=chat,
+        max_new_tokens=max_new_tokens,
+        gamma=gamma,
+        sampling=sampling,
+        seed=seed,
+        chooser=chooser,
+        end_ids=end_ids,
+        stop_strings=stop_strings,
+        trace=trace,
+    )
+    with tqdm(total=max_new_tokens, unit="token", disable=not progress, leave=False) as bar:
+        while True:
+            try:
+                one = next(steps)
+            except StopIteration as end:
+                bar.total = bar.n  # an early end is an end, too
+                generation: Generation = end.value
+                return generation
+            bar.update(len(one.tokens))
+            if on_round is not None:
+                on_round(one)
+
+
+def stepwise(
+    target: CausalLM,
+    prompt: str | Sequence[int],
+    *,
+    drafter: Drafter | None = None,
+    tokenizer: Tokenizer | None = None,
+    chat: bool = False,
+    max_new_tokens: int = 64,
+    gamma: Gamma | None = None,
+    sampling: Sampling | None = None,
+    seed: int | None = None,
+    chooser: Chooser | None = None,
+    end_ids: Iterable[int] | None = None,
+    stop_strings: Sequence[str] = (),
+    trace: bool = False,
+) -> Generator[Round, None, Generation]:
+    """``generate``, a round at a time, for callers who do something else between two rounds.
+
+    Arguments and errors as there. The generator yields each round and returns the ``Generation``.
+    """
     if chooser is not None and seed is not None:
         raise ValueError(f"seed: got {seed} beside a chooser, expected one of the two")
     prompt_tokens = encode(tokenizer, prompt, chat)
@@ -169,7 +217,10 @@ def generate(
         rounds = autoregressive(target, prompt_tokens, **options)
     else:
         rounds = speculative(target, drafter, prompt_tokens, gamma=gamma, **options)
-    record = _watch(rounds, max_new_tokens, progress, on_round)
+    record = []
+    for one in rounds:
+        record.append(one)
+        yield one
     tokens = [token for one in record for token in one.tokens]
     simulated = drafter is not None and drafter.simulated
     used_seed = seeded.seed if chooser is None else None
@@ -183,24 +234,6 @@ def generate(
         simulated=simulated,
         provenance=provenance(target, drafter, simulated=simulated, seed=used_seed),
     )
-
-
-def _watch(
-    rounds: Iterator[Round],
-    max_new_tokens: int,
-    progress: bool,
-    on_round: Callable[[Round], None] | None,
-) -> list[Round]:
-    """Run the loop to its end, showing and passing on each round."""
-    record = []
-    with tqdm(total=max_new_tokens, unit="token", disable=not progress, leave=False) as bar:
-        for one in rounds:
-            record.append(one)
-            bar.update(len(one.tokens))
-            if on_round is not None:
-                on_round(one)
-        bar.total = bar.n  # an early end is an end, too
-    return record
 
 
 class Run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from transformers import (
 )
 from transformers.utils import logging
 
-from specdec_lab.decoding import generate
+from specdec_lab.decoding import generate, stepwise
 from specdec_lab.draft_model import EMBEDDED_DRAFTS, stored_drafts
 from specdec_lab.drafters import (
     CorruptedDrafter,
@@ -26,7 +26,7 @@ from specdec_lab.drafters import (
     NGramDrafter,
 )
 from specdec_lab.language_model import HFCausalLM
-from specdec_lab.records import Generation
+from specdec_lab.records import Generation, Round
 from specdec_lab.weights import ALL_WEIGHTS, fetch, find_weights
 
 PRESETS: dict[str, tuple[str, str | None]] = {
@@ -92,9 +92,22 @@ class Pair:
             drafter: a drafter, a kind of drafter, "default", or None for plain decoding.
             options: everything else that ``generate`` takes.
         """
+        return generate(
+            self.target, prompt, drafter=self._named(drafter), tokenizer=self.tokenizer, **options
+        )
+
+    def stepwise(
+        self, prompt: str | Sequence[int], *, drafter: Drafter | str | None = "default", **options: Any
+    ) -> Generator[Round, None, Generation]:
+        """``specdec_lab.decoding.stepwise`` with this pair's target and tokenizer; as ``generate``."""
+        return stepwise(
+            self.target, prompt, drafter=self._named(drafter), tokenizer=self.tokenizer, **options
+        )
+
+    def _named(self, drafter: Drafter | str | None) -> Drafter | None:
         if isinstance(drafter, str):
-            drafter = self.drafter(None if drafter == "default" else drafter)
-        return generate(self.target, prompt, drafter=drafter, tokenizer=self.tokenizer, **options)
+            return self.drafter(None if drafter == "default" else drafter)
+        return drafter
 
 
 def load_pair(

@@ -69,6 +69,7 @@ def simulate(gamma: int = 4, draft_cost: float = 0.15) -> Simulation:
         max_new_tokens=len(continuation) + gamma,
         seed=0,
         end_ids=[_END],
+        trace=True,
     )
     generation = replace(generation, text=transcribe(generation.tokens, decode))
     metrics = generation.metrics

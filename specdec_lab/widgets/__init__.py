@@ -4,3 +4,7 @@ Each view shows records and formulas of the floors below and computes nothing of
 static face, which is what remains where no widget runs: in nbconvert, on GitHub, on a feedback page, in
 a terminal.
 """
+
+from specdec_lab.widgets.watching import watch
+
+__all__ = ["watch"]
