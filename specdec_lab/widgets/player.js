@@ -71,7 +71,7 @@
 
   const entries = (span) => Math.max(span.p.length, span.q.length, span.residual.length);
   const tallest = Math.max(0, ...data.spans.map(entries));
-  detail.style.minHeight = data.traced ? `${6.6 + 1.3 * tallest}rem` : "5.6rem";
+  detail.style.minHeight = data.traced ? `${5.3 + 1.3 * tallest}rem` : "5.6rem";
 
   const number = (value) =>
     value >= 0.0005 || value === 0 ? value.toFixed(3) : value.toExponential(0);
@@ -102,7 +102,7 @@
     const name = make("span", { class: `token ${className(span.origin)}`, dir: "auto" }, span.text.trim());
     const numbers = make("div", { class: "numbers" });
     for (const [label, value] of span.numbers) numbers.append(make("span", {}, `${label} `, make("b", {}, value)));
-    const head = make("p", {}, name, ` ${span.origin}, round ${span.round + 1}. ${span.why}`);
+    const head = make("p", {}, name, `: ${span.origin}, round ${span.round + 1}. ${span.why}`);
     detail.replaceChildren(head, numbers);
     if (data.traced) {
       const columns = make("div", { class: "bars" });

@@ -29,7 +29,7 @@ DRAFTERS = {
     "draft model": "model",
     "n-gram (prompt look-up)": "ngram",
     "layer-skip (the target's first layers)": "layerskip",
-    "corrupted (the draft, 30% noise)": "corrupted",
+    "corrupted (30% noise)": "corrupted",
 }
 PAUSE = 0.01
 """Seconds between two rounds of a re-run, in which the kernel does what else it is asked for."""
@@ -164,13 +164,13 @@ class Workbench(Watched):
             wanted = {name: box.value for name, box in self._inputs.items() if name != "examples"}
             settings = Settings(**wanted)
             self._cancelled = False
+            self._busy(True, 2 * settings.max_new_tokens)
             self._task = asyncio.get_running_loop().create_task(self._run_again(settings))
 
     def _stop(self) -> None:
         self._cancelled = True
 
     async def _run_again(self, settings: Settings) -> None:
-        self._busy(True, 2 * settings.max_new_tokens)
         with self._message.showing_errors():
             await self._follow(steps(self.pair, settings), settings)
         self._busy(False)
