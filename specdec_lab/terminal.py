@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from specdec_lab.demo import Demo
-from specdec_lab.records import Closing, Generation, Metrics, Round
+from specdec_lab.records import Closing, Metrics, Round
 from specdec_lab.simulation import Simulation
 from specdec_lab.text import Decode, Transcript
 
@@ -75,37 +75,6 @@ def marked(piece: str, opening: str, closing: str, style: str) -> Text:
     core = piece.strip() or piece
     before, _, after = piece.partition(core)
     return Text.assemble(before, (f"{opening}{core}{closing}", style), after)
-
-
-def rounds_table(generation: Generation, decode: Decode) -> Table:
-    """What happened, round by round: the draft (rejected tokens struck through) and what it gave.
-
-    A simulation has no column of times.
-    """
-    table = Table("round", "read")
-    table.add_column("drafted", max_width=44)  # so that the table fits the width of a notebook
-    table.add_column("then")
-    if not generation.simulated:
-        table.add_column("ms", justify="right")
-    for number, one in enumerate(generation.rounds, start=1):
-        milliseconds = [] if generation.simulated else [f"{1000 * one.seconds.total:.0f}"]
-        table.add_row(
-            str(number), str(one.fed), _drafted(one, decode), _closing(one, decode), *milliseconds
-        )
-    return table
-
-
-def _drafted(one: Round, decode: Decode) -> Text:
-    dropped = [position.token for position in one.positions if not position.accepted]
-    return marked(decode(one.accepted_tokens), OPEN, CLOSE, ACCEPTED_STYLE) + Text(
-        decode(dropped), "strike red"
-    )
-
-
-def _closing(one: Round, decode: Decode) -> Text:
-    if one.closing is None or one.closing_kind is None:
-        return Text("the end")
-    return Text(f"{one.closing_kind} {decode([one.closing])!r}", STYLE[one.closing_kind])
 
 
 def demo_table(demo: Demo) -> Table:

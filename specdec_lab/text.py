@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,6 +15,10 @@ UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 """What a decoder prints for a character whose bytes have not all arrived."""
 
 Decode = Callable[[list[int]], str]
+_SIGNS = {"\n": "⏎", "\t": "⇥", "\r": "␍"}
+_HIDDEN = ("Cc", "Cf", "Zl", "Zp", "Co", "Cs")
+_JOINERS = "\u200c\u200d"
+"""Within an emoji, and between letters that are written together."""
 
 
 class Transcript:
@@ -121,3 +126,21 @@ def decoder(tokenizer: Tokenizer) -> Decode:
         )
 
     return decode
+
+
+def visible(text: str) -> str:
+    """A token's text on one line, of which nothing is hidden or changes what stands around it.
+
+    White space alone, line ends and tabs become signs; other control characters, and those that turn
+    the direction of writing, become their numbers.
+    """
+    if not text.strip(" "):
+        return "␣" * len(text)
+    return "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    if character in _SIGNS:
+        return _SIGNS[character]
+    hidden = unicodedata.category(character) in _HIDDEN and character not in _JOINERS
+    return f"⟨U+{ord(character):04X}⟩" if hidden else character

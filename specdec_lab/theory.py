@@ -8,6 +8,11 @@ position, and the same everywhere; neither holds for real models, and the gap is
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+HALVINGS = 60
+"""Of the interval from 0 to 1: as fine as float64 is."""
+
 
 def expected_tokens_per_round(alpha: float, gamma: int) -> float:
     """(1 - alpha^(gamma+1)) / (1 - alpha): tokens of a round, the bonus or replacement included.
@@ -36,9 +41,57 @@ def expected_speedup(alpha: float, gamma: int, c: float, v: float = 1.0) -> floa
     return expected_tokens_per_round(alpha, gamma) / (gamma * c + v)
 
 
-def best_gamma(alpha: float, c: float, longest: int = 64) -> int:
-    """The draft length from 0 to ``longest`` with the highest expected speedup; 0 is "do not draft"."""
-    return max(range(longest + 1), key=lambda gamma: expected_speedup(alpha, gamma, c))
+def best_gamma(
+    alpha: float, c: float, longest: int = 64, v: Callable[[int], float] = lambda n: 1.0
+) -> int:
+    """The draft length from 0 to ``longest`` with the highest expected speedup; 0 is "do not draft".
+
+    Args:
+        alpha: the expected acceptance at one position.
+        c: the cost of a draft step, in target steps.
+        longest: the largest draft length.
+        v: n -> the cost of a target forward over n tokens, in one-token forwards; 1 if not given.
+
+    Raises:
+        ValueError: for a value outside its range, by name.
+    """
+
+    def speedup(gamma: int) -> float:
+        return expected_speedup(alpha, gamma, c, v(gamma + 1))
+
+    return max(range(longest + 1), key=speedup)
+
+
+def least_alpha(gamma: int, c: float, v: float = 1.0) -> float | None:
+    """The smallest alpha at which drafting ``gamma`` tokens is no slower than plain decoding.
+
+    It follows from theorem 3.8, whose speedup grows with alpha: the interval from 0 to 1 is halved
+    again and again.
+
+    Args:
+        gamma: the draft length.
+        c: the cost of a draft step, in target steps.
+        v: the cost of the verifying forward, over gamma + 1 tokens, in one-token forwards.
+
+    Returns:
+        The alpha, or None if not even alpha = 1 is enough.
+
+    Raises:
+        ValueError: for a value outside its range, by name.
+    """
+
+    def pays(alpha: float) -> bool:
+        return expected_speedup(alpha, gamma, c, v) >= 1.0
+
+    if not pays(1.0):
+        return None
+    if pays(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if pays(middle) else (middle, high)
+    return high
 
 
 def _check(alpha: float, gamma: int) -> None:

@@ -7,7 +7,6 @@ import torch
 from helpers import tiny_lm
 from rich.console import Console
 
-from specdec_lab import plots
 from specdec_lab.audit.positions import (
     audit_positions,
     decoding_error,
@@ -156,13 +155,6 @@ def test_the_report_has_both_errors_and_says_where_it_comes_from():
     assert answer["positions"] == answer["judged"] == 6
     assert answer["provenance"]["kind"] == "measured"
     assert "<table>" in audit._repr_html_()
-
-
-def test_the_picture_has_a_bar_and_a_label_for_each_position():
-    audit = audit_positions(TARGET, ModelDrafter(DRAFT), [[1]], max_new_tokens=30)
-    figure = plots.alpha_along(audit)
-    assert [len(axes.patches) for axes in figure.axes] == [24, 6]
-    assert any("measured: target" in text.get_text() for text in figure.texts)
 
 
 @pytest.mark.slow

@@ -17,8 +17,6 @@ from specdec_lab.benchmark import (
 )
 from specdec_lab.checks import memory_bound_decoding as check
 from specdec_lab.checks.toys import FakeDevice
-from specdec_lab.decoding import generate
-from specdec_lab.drafters import NGramDrafter
 from specdec_lab.roofline import (
     ModelShape,
     attainable_flops,
@@ -26,7 +24,6 @@ from specdec_lab.roofline import (
     forward_flops,
     matrix_weights,
 )
-from specdec_lab.simulation import decode, simulate
 
 SMALL = ModelShape(1, 5, 6, 2, 1, 2, 10)
 """The worked example of the notebook."""
@@ -197,22 +194,6 @@ def texts(figure) -> str:
     legends = [axes.get_legend() for axes in figure.axes if axes.get_legend()] + figure.legends
     labels += [text.get_text() for legend in legends for text in legend.get_texts()]
     return "\n".join(labels + [text.get_text() for text in figure.texts])
-
-
-def test_a_simulated_run_is_drawn_and_called_simulated():
-    shown = texts(plots.rounds(simulate().generation, decode))
-    assert "simulated: 9 tokens in 2 target passes" in shown
-    for part in ("round 1", "round 2", "accepted", "replacement", "bonus", "Paris"):
-        assert part in shown
-
-
-def test_a_real_run_is_drawn_up_to_a_number_of_rounds():
-    model = tiny_lm()
-    run = generate(model, [1, 2, 3], drafter=NGramDrafter(model.vocab_size), max_new_tokens=30)
-    shown = texts(plots.rounds(run, lambda tokens: "$x\n", most=2))
-    assert "measured: 30 tokens in" in shown
-    assert "more rounds not shown" in shown
-    assert "nothing drafted" in shown
 
 
 def test_curves_say_what_they_are():

@@ -1,7 +1,6 @@
 """What is shown: signs that survive without colour, and labels that survive everywhere."""
 
 import io
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -13,7 +12,7 @@ from specdec_lab.demo import Demo
 from specdec_lab.drafters import ModelDrafter, ScriptedDrafter
 from specdec_lab.environment import Check, check_environment, environment_table
 from specdec_lab.language_model import TableLM
-from specdec_lab.terminal import RoundPrinter, demo_table, marked, rounds_table
+from specdec_lab.terminal import RoundPrinter, demo_table, marked
 
 
 def shown(thing, **options):
@@ -75,16 +74,6 @@ def test_the_table_of_a_demo_has_what_it_claims():
     assert "measured: target LlamaForCausalLM, drafter model with LlamaForCausalLM" in text
     text = shown(demo_table(Demo(fast, plain, gamma=4, speedup=None, matches_target=False)))
     assert "NO" in text
-
-
-def test_rounds_are_listed_with_what_was_dropped():
-    drafter = ScriptedDrafter(256, list(b"bxyz"))
-    made = generate(chain(b"abcdef"), [ord("a")], drafter=drafter, gamma=3, max_new_tokens=4)
-    text = shown(rounds_table(replace(made, simulated=False), byte_decode))
-    assert "«b»xy" in text
-    assert "replacement 'c'" in text
-    assert " ms " in text
-    assert " ms " not in shown(rounds_table(made, byte_decode))  # a simulation has no times
 
 
 def test_this_computer_is_looked_at():

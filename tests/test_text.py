@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specdec_lab.decoding import generate
-from specdec_lab.text import Transcript, encode, transcribe
+from specdec_lab.text import Transcript, encode, transcribe, visible
 
 
 @given(st.text(max_size=12), st.integers(0, 3))
@@ -61,3 +61,23 @@ def test_prompts_that_cannot_be_read_are_refused():
         encode(None, [1, 2], chat=True)
     with pytest.raises(ValueError, match="seed: got 1 beside a chooser"):
         generate(tiny_lm(), [1], seed=1, chooser=object())
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        (" sky", " sky"),
+        ("  ", "␣␣"),
+        ("\n", "⏎"),
+        (".\n\n", ".⏎⏎"),
+        ("\ta\r", "⇥a␍"),
+        ("\x1b[0m", "⟨U+001B⟩[0m"),
+        ("\u200b", "⟨U+200B⟩"),
+        ("\u202e", "⟨U+202E⟩"),
+        ("שלום", "שלום"),
+        ("👩\u200d🚀", "👩\u200d🚀"),
+        ("", ""),
+    ],
+)
+def test_every_character_of_a_token_can_be_seen(text, seen):
+    assert visible(text) == seen

@@ -32,28 +32,21 @@ show(environment_table(check_environment()))
 # simulated**: the loop, the checks and the counts are real, but no model is involved and no time is measured.
 
 # %%
-from specdec_lab import plots
-from specdec_lab.simulation import decode, simulate
-from specdec_lab.terminal import rounds_table, simulation_table
+from specdec_lab import widgets
 
-simulation = simulate()
-plots.rounds(simulation.generation, decode)
+widgets.watch()
 
 # %% [markdown]
-# Read it row by row. In round 1 all four drafted tokens were right. The target has read all of them in its one pass,
-# so it also says what comes next: a fifth token for nothing, the *bonus*.
+# Go to its start (**|‹**) and step through it (**›**), or let it play. Point at a token, and it says where it came from.
 #
-# In round 2 three were right. The fourth was not, and the target's own token takes its place: the *replacement*.
+# In round 1 all four drafted tokens were right. The target has read all of them in its one pass, so it also says what
+# comes next: a fifth token for nothing, the *bonus*. In round 2 three were right. The fourth was not, and the target's own
+# token takes its place: the *replacement*.
 #
-# Nine tokens, two passes. Here is what that would be worth:
-
-# %%
-show(simulation_table(simulation))
-
-# %% [markdown]
-# The two speedups answer two questions. *This run* made 9 tokens at the cost of 2 target passes and 8 drafted tokens
-# at 0.15 of a pass each: 9 / 3.2 = 2.81. *Theory* asks what to expect on average when each drafted token is right with
-# probability 7/8, and gets 2.44 (Leviathan et al. 2023, theorem 3.8). A run may be luckier than the average.
+# Nine tokens, two passes. What that would be worth is written below the player, twice. *Counted* is this run: 9 tokens at
+# the cost of 2 target passes and 8 drafted tokens at 0.15 of a pass each, 9 / 3.2 = 2.81. *Theory* asks what to expect on
+# average when each drafted token is right with probability 7/8, and gets 2.44 (Leviathan et al. 2023, theorem 3.8). A run
+# may be luckier than the average. Move the two sliders: when is it no gain any more?
 #
 # Both take a pass of the target to cost the same however many tokens it checks. On a real computer it does not, quite.
 
@@ -62,29 +55,30 @@ show(simulation_table(simulation))
 #
 # SmolLM2-135M-Instruct, on your computer. Beside it, a *draft model* that was trained to say what it would say. It has
 # two layers where the target has thirty, knows a quarter of the target's tokens, and takes about a tenth of the time
-# ([model card](../../specdec_lab/draft/MODEL_CARD.md)). Loading takes a few seconds.
+# ([model card](../../specdec_lab/draft/MODEL_CARD.md)). Loading takes a few seconds, and so do the two runs, one with drafts
+# and one by the target alone.
 
 # %%
-from specdec_lab import load_pair
+from specdec_lab import lab, load_pair
 
 pair = load_pair("embedded")
-question = {"prompt": "Why is the sky blue?", "chat": True, "max_new_tokens": 40}
-fast = pair.generate(**question, progress=True)
-plain = pair.generate(**question, drafter=None, progress=True)
-
-print(fast.text)
-print("\nThe same tokens as the target alone:", fast.tokens == plain.tokens)
-show(rounds_table(fast, pair.tokenizer.decode))
+widgets.watch(pair, "Why is the sky blue?", max_new_tokens=lab.sized(40, 8))
 
 # %% [markdown]
 # Some drafts are taken whole, many fail at their first token: a tenth of the time does not buy the same mind. But every
-# line of the table is one pass of the target, and many lines give two or three tokens. And what comes out is the
-# target's answer, however wrong the draft: **speculation is never wrong, but it is not always faster.**
+# round is one pass of the target, and many rounds give two or three tokens. And what comes out is the target's answer,
+# however wrong the draft: the last line compares the two runs token by token. **Speculation is never wrong, but it is
+# not always faster.**
+#
+# Try it: another prompt, a longer draft, another drafter, then **Run again**. (With a *temperature* above 0 the tokens are
+# drawn at random. Then the bars below the text show what p, q and the residual were; what these are for is the subject of
+# notebook 3.)
 #
 # A drafter need not be a model. The simplest there is looks for where the last few tokens stood before, and
 # proposes what followed there (*prompt look-up*). It costs next to nothing. Where a text repeats itself, that is hard to beat:
 
 # %%
+from specdec_lab import plots
 from specdec_lab.demo import run_demo
 from specdec_lab.terminal import demo_table
 
@@ -93,10 +87,10 @@ prompt = (
     "to higher ground. In summer children swim below the bridge.\n\n"
     "The same text once more, without any change:\n\nThe river"
 )
-demo = run_demo(pair, prompt, drafter=pair.drafter("ngram"), gamma=10, max_new_tokens=48, progress=True)
+size = lab.sized(48, 8)
+demo = run_demo(pair, prompt, drafter=pair.drafter("ngram"), gamma=10, max_new_tokens=size, progress=True)
 
-print("The river" + demo.speculative.text)
-plots.rounds(demo.speculative, pair.tokenizer.decode)
+widgets.watch(demo.speculative, decode=pair.tokenizer.decode, baseline=demo.baseline)
 
 # %%
 show(demo_table(demo))
@@ -110,13 +104,13 @@ show(demo_table(demo))
 # tokens. *Block efficiency* is their ratio. *Speedup* compares the two runs' tokens per second. Both keep what the
 # model has computed for earlier tokens (its *key-value cache*), so neither reads the text anew for each token.
 #
-# One more look, at the cost of a pass: how many tokens the target *read* in each round, and how long that took.
+# One more look, at the cost of a pass. Both runs to scale, in the time that they took; each black dot is a token that came out.
 
 # %%
-show(rounds_table(demo.speculative, pair.tokenizer.decode))
+plots.timeline(demo.speculative, demo.baseline)
 
 # %% [markdown]
-# A pass over many tokens takes longer than a pass over one, but far less than that many times as long. That gap is what
+# A pass over eleven tokens takes longer than a pass over one, but far less than eleven times as long. That gap is what
 # speculative decoding spends. Where it comes from is the subject of the next notebook.
 #
 # ## The key insight

@@ -441,10 +441,11 @@ if requests:
 # draft makes its pass longer, so a speedup **below 1** is no accident there: the run was slower than plain decoding.
 #
 # The library's own loop records each round. Its drafter is the same look-up with a rule against useless drafts: the shorter
-# the match, the shorter the draft. The first rounds of the repeated text:
+# the match, the shorter the draft. Step through the repeated text from its start (**|‹**, then **›**): where does the copy
+# begin, and where does it end?
 
 # %%
-from specdec_lab import NGramDrafter, generate
+from specdec_lab import NGramDrafter, generate, widgets
 
 recorded = generate(
     target,
@@ -454,7 +455,7 @@ recorded = generate(
     gamma=10,
     max_new_tokens=lab.sized(64, 8),
 )
-plots.rounds(recorded, tokenizer.decode, most=8)
+widgets.watch(recorded, decode=tokenizer.decode)
 
 # %% [markdown]
 # ## What matching cannot do

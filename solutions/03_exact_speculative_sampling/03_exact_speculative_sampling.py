@@ -225,6 +225,15 @@ for name, (acceptance, replacement) in {"yours": (keep, lacking), **WRONG_RULES}
 show(table)
 
 # %% [markdown]
+# Now move p and q yourself. Is there any pair for which the two rules fail? Try *equal* and *disjoint* from the menu, too,
+# and watch what happens to the residual. (The rules here are the library's own.)
+
+# %%
+from specdec_lab import widgets
+
+widgets.audit_view()
+
+# %% [markdown]
 # ## How many drafts are kept?
 
 # %% [task] overlap title="Alpha" difficulty=1 minutes=5
@@ -286,7 +295,8 @@ plots.overlap(
 )
 
 # %% [markdown]
-# The same at every place of an answer. (Another answer: this one is drawn while it is audited.)
+# The same at every place of an answer: the darker a token, the lower alpha was where it stands, and the number below it says
+# how low. (Another answer: this one is drawn while it is audited.)
 
 # %%
 positions = audit_positions(
@@ -299,7 +309,7 @@ positions = audit_positions(
     sampling=Sampling(temperature=1.0),
 )
 print(f"alpha is {positions.alpha:.2f} on average over {len(positions.judged)} places")
-plots.alpha_along(positions)
+widgets.acceptance_map(positions)
 
 # %% [markdown]
 # Where does the draft fail? Mostly where a word with content of its own is chosen. Where a phrase or a word only goes on, as
@@ -590,6 +600,13 @@ plots.audit_decoder(verdict)
 # (What it proves is about *these* toy models. But your code does not know which models it is given, and random
 # distributions behind every prefix leave no coincidence to hide in. What an audit cannot see is in `docs/audit.md`.)
 #
+# And the real pair, at temperature 1, by the library's decoder, which works like yours. Click a token that is struck through:
+# you see its p, its q, the die that was cast, and the residual from which its replacement was drawn.
+
+# %%
+widgets.watch(pair, QUESTION, temperature=1.0, seed=1, max_new_tokens=lab.sized(40, 8))
+
+# %% [markdown]
 # ## Three famous mistakes
 #
 # Each of these was found in real code, and each writes fluent text:

@@ -166,6 +166,15 @@ def least_alpha(gamma, c, v, expected_speedup=trusted_speedup):
 # </details>
 
 # %% [markdown]
+# All four formulas at once. Which of the sliders moves the best draft length, and which the height of the curve? From which
+# c on does no alpha help any more? (v grows along a straight line here: an assumption, and the next table will test it.)
+
+# %%
+from specdec_lab import widgets
+
+widgets.explore()
+
+# %% [markdown]
 # Now the costs of *this* machine: v(n), and c for three models that could draft. The target's first 20 of 30 layers
 # (**layer-skip**) share its weights; the target itself is the best draft model there is, and the dearest. (10 to 20
 # seconds.)
@@ -394,6 +403,13 @@ if best and best["alpha"] is not None:
     print(f"    an alpha of {best['alpha']:.2f} at all places makes {even:.2f} (theory)")
 
 # %% [markdown]
+# Your points on the curve that you know. Choose a drafter in the menu, and its alpha, c and v become the sliders'. If its
+# curve runs past its points: how much of that is the straight line that v is not, and what else would you have to change?
+
+# %%
+widgets.explore(sweep)
+
+# %% [markdown]
 # ## Explain the gap
 #
 # Where a marker lies off its dotted line, one of the two halves of the formula was wrong: the **tokens** of a round, or its
@@ -474,6 +490,14 @@ print(f"committed: {made['hardware']}, {made['dtype']}, {made['threads']} thread
 # then words that come in steps. Three numbers describe it. The **time to the first token** is mostly the prompt's, and drafting
 # makes it longer: the draft model reads the prompt as well, and the first draft has to be written. The **p50** and **p95** of the
 # waits say how long it usually takes until something more appears, and how long at least in the worst twentieth of cases.
+#
+# Here is one run of each, from its start. A black dot is a token that appears.
+
+# %%
+turn = {"max_new_tokens": lab.sized(40, 6)}
+seen_drafted = pair.generate(ids, drafter=drafters["draft model"], gamma=4, **turn)
+seen_plain = pair.generate(ids, drafter=None, **turn)
+plots.timeline(seen_drafted, seen_plain)
 
 # %% [task] latency title="Latency" difficulty=2 minutes=10
 # From the rounds of a run, what its reader has to wait.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -9,43 +12,65 @@ from matplotlib.patches import Patch
 
 from specdec_lab.audit.decoder import DecoderAudit, small_number
 from specdec_lab.audit.gallery import GalleryAudit
-from specdec_lab.audit.positions import AuditedPosition, PositionsAudit
 from specdec_lab.audit.step import StepAudit
-from specdec_lab.plots.runs import printable
-from specdec_lab.plots.style import BLUE, GREEN, GREY, ORANGE, RED, finish
+from specdec_lab.plots.style import BLUE, GREEN, GREY, ORANGE, RED, finish, printable
+from specdec_lab.provenance import Kind
 
 EXACT = "enumerated exactly; nothing was sampled"
-PER_LINE = 24
+LONGEST = 14
+"""Characters of a token's text below its bar."""
 FLOOR = 1e-17
 """Where an error of exactly 0 is drawn on a logarithmic axis."""
 
 
-def audit_step(audit: StepAudit) -> Figure:
-    """Where each token's final mass comes from: won by acceptance, or restored by the residual."""
-    figure, axes = plt.subplots(figsize=(6.8, 3.6))
+def audit_step(
+    audit: StepAudit,
+    *,
+    kind: Kind = "theory",
+    note: str | None = None,
+    size: tuple[float, float] = (6.8, 3.6),
+    top: float | None = None,
+) -> Figure:
+    """Where each token's final mass comes from: won by acceptance, or restored by the residual.
+
+    Args:
+        audit: of one step.
+        kind: what kind of numbers its p and q are.
+        note: the words below; None is alpha, the rejection mass and the error.
+        size: width and height in inches.
+        top: where the axis ends, for a row of pictures that must not jump; None leaves it to the bars.
+    """
+    figure, axes = plt.subplots(figsize=size)
     places = range(len(audit.labels))
     accepted, restored = ([float(x) for x in row] for row in (audit.accepted_mass, audit.restored_mass))
     axes.bar(places, accepted, 0.5, color=BLUE, label="drafted and accepted")
     axes.bar(places, restored, 0.5, bottom=accepted, color=ORANGE, label="restored by the residual")
     left, right = [x - 0.36 for x in places], [x + 0.36 for x in places]
     p, q = ([float(x) for x in row] for row in (audit.p, audit.q))
-    axes.hlines(p, left, right, colors=plt.rcParams["text.color"], linewidth=1.6, label="p, the target")
-    axes.hlines(
-        q,
-        left,
-        right,
-        colors=plt.rcParams["text.color"],
-        linewidth=1.6,
-        linestyles=":",
-        label="q, the draft",
-    )
-    axes.set_xticks(places, [printable(label) for label in audit.labels])
+    lines: dict[str, Any] = {"colors": plt.rcParams["text.color"], "linewidth": 1.6}
+    axes.hlines(p, left, right, label="p, the target", **lines)
+    axes.hlines(q, left, right, label="q, the draft", linestyles=":", **lines)
+    _name_bars(axes, audit.labels, size[0])
     axes.set_ylabel("probability")
-    axes.legend(frameon=False, fontsize=9)
+    if top is None:
+        axes.legend(frameon=False, fontsize=9)
+    else:
+        axes.set_ylim(0, top)
+        above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (-0.15, 1.0), "ncols": 2}
+        axes.legend(frameon=False, fontsize=8, handlelength=1.4, columnspacing=1.0, **above)
     error = small_number(float(audit.l1_error))
     alpha, rejected = float(audit.alpha), float(audit.rejection_mass)
-    note = f"alpha {alpha:.3g}, rejection mass {rejected:.3g}; the bars miss p by an L1 of {error}"
-    return finish(figure, "theory", note)
+    summary = f"alpha {alpha:.3g}, rejection mass {rejected:.3g}; the bars miss p by an L1 of {error}"
+    return finish(figure, kind, summary if note is None else note)
+
+
+def _name_bars(axes: Axes, labels: Sequence[str], inches: float) -> None:
+    """The tokens below their bars; slanted where side by side they would run into each other."""
+    short = [label if len(label) <= LONGEST else label[: LONGEST - 1] + "…" for label in labels]
+    longest = max(map(len, short))
+    crowded = 0.09 * longest > 0.8 * inches / len(short)
+    slant: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor", "fontsize": 9}
+    axes.set_xticks(range(len(short)), list(map(printable, short)), **(slant if crowded else {}))
 
 
 def audit_decoder(audit: DecoderAudit, most: int = 12) -> Figure:
@@ -111,48 +136,3 @@ def gallery(audits: GalleryAudit) -> Figure:
     )
     without = len(audits.audits) - len(found)
     return finish(figure, "theory", f"{EXACT}; {without} more rogues have no law to measure")
-
-
-def alpha_along(audit: PositionsAudit, text: int = 0) -> Figure:
-    """Alpha at each position of a text: where does the draft fail?
-
-    Args:
-        audit: of some texts.
-        text: which of them.
-    """
-    positions = audit.texts[text]
-    lines = [positions[i : i + PER_LINE] for i in range(0, len(positions), PER_LINE)]
-    figure, grid = plt.subplots(
-        len(lines), 1, figsize=(9.5, 1.75 * len(lines)), squeeze=False, sharey=True
-    )
-    for axes, line in zip(grid[:, 0], lines, strict=True):
-        _alpha_line(axes, line)
-    figure.supylabel("alpha", fontsize=10)
-    handles = [
-        Patch(color=BLUE, label="the draft's chance to be kept"),
-        Patch(facecolor="#EEEEEE", label="nothing proposed"),
-    ]
-    figure.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(0.05, 1.0),
-        ncols=2,
-        frameon=False,
-        fontsize=9,
-    )
-    made = audit.provenance
-    note = f"target {made['target']}, drafter {made['drafter']}, {made['dtype']}, {made['date'][:10]}"
-    return finish(figure, "measured", note)
-
-
-def _alpha_line(axes: Axes, line: tuple[AuditedPosition, ...]) -> None:
-    for place, position in enumerate(line):
-        if position.alpha is None:
-            axes.bar(place, 1.0, 0.8, color="#EEEEEE")
-        else:
-            axes.bar(place, position.alpha, 0.8, color=BLUE)
-    labels = [printable(position.text) for position in line]
-    axes.set_xticks(range(len(line)), labels, rotation=45, ha="right", fontsize=8)
-    axes.set_xlim(-0.6, PER_LINE - 0.4)
-    axes.set_ylim(0, 1)
-    axes.set_yticks([0, 1])

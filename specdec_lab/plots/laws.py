@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from specdec_lab.plots.runs import printable
-from specdec_lab.plots.style import BLUE, GREEN, GREY, ORANGE, RED, finish
+from specdec_lab.plots.style import BLUE, GREEN, GREY, ORANGE, RED, finish, printable
 from specdec_lab.provenance import Kind
 
 

@@ -23,6 +23,11 @@ def where(result: Mapping[str, Any]) -> str:
     return f"{name}, {made['dtype']} on {made['hardware']}, {made['date'][:10]}"
 
 
+def printable(text: str) -> str:
+    """A token's text with its white space made visible, safe for matplotlib."""
+    return text.replace("\n", "⏎").replace("$", r"\$").strip() or "␣"
+
+
 def finish(figure: Figure, kind: Kind, note: str) -> Figure:
     """Tidy up, and write the kind of number and a note below."""
     for axes in figure.axes:

@@ -5,14 +5,13 @@ Pure data, made of records and nothing else. ``player.py`` shows it.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from specdec_lab.provenance import Kind
 from specdec_lab.records import Generation, Metrics, Position, Round, Top, measure
-from specdec_lab.text import UNFINISHED, Decode, Transcript
+from specdec_lab.text import UNFINISHED, Decode, Transcript, visible
 
 Origin = Literal["accepted", "rejected", "never judged", "replacement", "bonus", "plain"]
 EMITTED: tuple[Origin, ...] = ("accepted", "replacement", "bonus", "plain")
@@ -22,7 +21,6 @@ LONGEST_PROMPT = 160
 """Characters of the prompt's end that are shown."""
 SIGN: dict[Origin, str] = {"replacement": "~", "bonus": "+"}
 """In front of a token, for whoever does not see the colour; the same as in the terminal."""
-_TURNING = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 _PART, _NOTHING = "·", "∅"
 
 Bars = tuple[tuple[str, float], ...]
@@ -34,7 +32,7 @@ class Span:
     """One token, drafted or emitted.
 
     Args:
-        text: what it adds to the text, made visible (see ``visible``); "·" for a part of a character
+        text: what it adds to the text, made visible; "·" for a part of a character
             that a later token completes, "∅" for a token without text, such as an end token.
         origin: where it comes from, or what became of it.
         round: index of its round.
@@ -152,26 +150,9 @@ def origin(generation: Generation) -> str:
     )
 
 
-def visible(text: str) -> str:
-    """Text whose every character can be seen: spaces alone as ␣, line breaks as ⏎ before they break.
-
-    Control characters become their pictures or names, and so does what changes the direction of text.
-    """
-    if text and not text.strip(" "):
-        return "␣" * len(text)
-    return "".join(map(_visible, text))
-
-
-def _visible(character: str) -> str:
-    if character == "\n":
-        return "⏎\n"
-    if character == "\t":
-        return "⇥\t"
-    if ord(character) < 32:
-        return chr(0x2400 + ord(character))
-    if unicodedata.category(character) == "Cc" or unicodedata.bidirectional(character) in _TURNING:
-        return f"‹{unicodedata.name(character, hex(ord(character))).lower()}›"
-    return character
+def in_lines(text: str) -> str:
+    """Visible text whose line breaks still break the line."""
+    return "⏎\n".join(visible(line) for line in text.split("\n"))
 
 
 class _Spans:
@@ -215,11 +196,11 @@ class _Spans:
     def _emit(self, token: int) -> str:
         piece = self._transcript.push(token)
         if piece:
-            return visible(piece)
+            return in_lines(piece)
         return _PART if UNFINISHED in self._decode([token]) else _NOTHING
 
     def _alone(self, token: int) -> str:
-        return visible(self._decode([token])) or _NOTHING
+        return in_lines(self._decode([token])) or _NOTHING
 
     def _bars(self, top: Top | None) -> tuple[Bars, Bars, Bars]:
         if top is None:
@@ -307,7 +288,7 @@ def speedup(so_far: Metrics, baseline: Generation) -> float | None:
 
 
 def _prompt(tokens: Sequence[int], decode: Decode) -> str:
-    text = visible(decode(list(tokens))).replace("⏎\n", "⏎ ")
+    text = in_lines(decode(list(tokens))).replace("⏎\n", "⏎ ")
     return text if len(text) <= LONGEST_PROMPT else "…" + text[-LONGEST_PROMPT:]
 
 

@@ -150,7 +150,7 @@ def _thresholds(seed: int | None) -> list[tuple[int, float, dict[int, float]]]:
 TOLERANCE = 0.0015
 
 
-@check(read="When does it pay at all?", reference=answers.least_alpha)
+@check(read="When does it pay at all?", closed=(theory.least_alpha,), reference=answers.least_alpha)
 def least_alpha(attempt: Attempt, seed: int | None) -> None:
     """Where the promise crosses 1; None where it never does."""
     for gamma, c, v in _thresholds(seed):

@@ -2,12 +2,18 @@
 
 import numpy as np
 
+from specdec_lab import theory
 from specdec_lab.checks.speed_experiments import answers
 from specdec_lab.course.mutants import right, wrong
 
 
 def _on_a_grid(steps, pays):
     return next((i / steps for i in range(steps + 1) if pays(i / steps)), None)
+
+
+@wrong("calls the library", says="calls the library's `least_alpha`")
+def calls_the_library(gamma, c, v, expected_speedup):
+    return theory.least_alpha(gamma, c, v[gamma + 1])
 
 
 @wrong("the speedup at one half", says="that is a speedup. At which alpha")
