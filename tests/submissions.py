@@ -3,11 +3,13 @@
 Each function with ``@case`` makes one submission from the answer key and says what must come of it.
 """
 
+import ast
 import copy
 import json
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
@@ -59,6 +61,7 @@ FUNCTIONS = tuple(WRONG)
 """Exercises with a visible check for 2 points and a hidden one for 1."""
 WORTH = {f"{name}_check": 2.0 for name in FUNCTIONS} | {f"{name}_hidden": 1.0 for name in FUNCTIONS}
 WORTH |= {"predicted_v8_check": 1.0, "batch_intensity_bonus_2": 2.0, "why_written": 2.0}
+WORTH |= {"quiz_check": 5.0}
 
 
 def source() -> str:
@@ -86,8 +89,16 @@ def source() -> str:
         "### END SOLUTION\n# %% [check] predicted_v8 points=1",
         '# %% [task] why title="Why" difficulty=1 minutes=1\n# Say why.',
         f"# %% [written] why points=2\n{written}",
+        f"# %% [quiz] points=5\n{_questions()}",
     ]
     return "\n".join(cells) + "\n"
+
+
+def _questions() -> str:
+    """The shipped quiz's own: that one is graded."""
+    file = Path(__file__).parents[1] / "solutions" / NAME / f"{NAME}.py"
+    _, _, quiz = file.read_text(encoding="utf-8").partition("# %% [quiz] points=5\n")
+    return quiz.partition("\n\n")[0]
 
 
 # --- what a case is ----------------------------------------------------------------------------
@@ -128,7 +139,7 @@ CASES: dict[str, Case] = {}
 
 
 def _brief(cell: NotebookNode) -> int:
-    return 60 if "import torch" in cell.source else 3
+    return 60 if "import torch" in cell.source or "import widgets" in cell.source else 3
 
 
 BRIEFLY = {"timeout_func": _brief, "iopub_timeout": 2}
@@ -189,7 +200,7 @@ def right(key):
     return key
 
 
-NOTHING = dict.fromkeys((*FUNCTIONS, "batch_intensity", "predicted_v8"), "not implemented yet")
+NOTHING = dict.fromkeys((*FUNCTIONS, "batch_intensity", "predicted_v8", "quiz"), "not implemented yet")
 
 
 @case(of_release=True, lost=NOTHING | {"why_written": "no answer yet"})
@@ -401,6 +412,39 @@ def renamed_and_files_beside_it(key):
         "nbgrader_config.py": "raise SystemExit",
         "ipython_config.py": "raise SystemExit",
     }
+
+
+# --- the quiz ----------------------------------------------------------------------------------
+
+
+def _clicked(key, answers_json):
+    """The key with no letter typed, and a file with choices beside it."""
+    typed = find(key, "quiz_answers")
+    typed.source = typed.source.partition("\n### BEGIN SOLUTION")[0]
+    return {f"{NAME}.ipynb": json.dumps(key), "answers.json": answers_json}
+
+
+def right_letters(key) -> dict[str, str]:
+    """As ``answers.json`` has them."""
+    code = find(key, "quiz_answers").source.partition("### BEGIN SOLUTION\n")[2]
+    letters: dict[int, str] = ast.literal_eval(code.splitlines()[0].partition(" = ")[2])
+    return {str(number): letter for number, letter in letters.items()}
+
+
+@case()
+def quiz_clicked(key):
+    return _clicked(key, json.dumps({"quiz": NAME, "answers": right_letters(key)}))
+
+
+@case(lost={"quiz": "answers.json is not used: it is for the quiz '02_greedy_draft_verify'"})
+def quiz_clicked_in_another_notebook(key):
+    other = {"quiz": "02_greedy_draft_verify", "answers": right_letters(key)}
+    return _clicked(key, json.dumps(other))
+
+
+@case()
+def quiz_typed_and_a_folder_in_the_place_of_the_choices(key):
+    return {f"{NAME}.ipynb": json.dumps(key), "answers.json/deep/answers.json": "[" * 1_000_000}
 
 
 # --- what code does ----------------------------------------------------------------------------
@@ -644,6 +688,7 @@ def memory_used_up(key):
         "naive_decode": "LeftOut: the kernel died in this cell",
         "batch_intensity": "LeftOut: not run: too many cells before it ended the kernel",
         "predicted_v8": "LeftOut: not run: too many cells before it ended the kernel",
+        "quiz": "LeftOut: not run: too many cells before it ended the kernel",
     }
 )
 def kernel_killed_again_and_again(key):
@@ -712,6 +757,7 @@ def loops_that_cannot_be_interrupted(key):
         "naive_decode": "OutOfTime: the notebook's 10 seconds were used up before",
         "batch_intensity": "OutOfTime: the notebook's 10 seconds were used up before",
         "predicted_v8": "OutOfTime: the notebook's 10 seconds were used up before",
+        "quiz": "OutOfTime: the notebook's 10 seconds were used up before",
     },
 )
 def more_time_than_there_is(key):

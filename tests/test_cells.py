@@ -98,6 +98,21 @@ def test_checks_and_headings_are_made_from_the_name(write):
     assert cells["why_written"].startswith("Because:\n### BEGIN SOLUTION\nit is so.")
 
 
+def test_a_quiz_is_asked_by_a_view_answered_in_a_cell_and_graded(write):
+    text, view, answers, check = key_notebook(parse(write(SOURCE))).cells[-4:]
+    assert text.source.startswith("## Quiz\n\nRun the next cell and click an answer")
+    folded = text.source.partition("<details><summary>The questions as text</summary>\n\n")[2]
+    assert folded == "**1.** Which?\n\n- **a** one\n- **b** two\n- **c** three\n\n</details>"
+    assert view.source == 'from specdec_lab import widgets\n\nwidgets.quiz("03_shapes_of_things")'
+    assert view.metadata == {}
+    assert re.fullmatch(r"[0-9a-f]{12}", view.id)
+    comment, blank, *solution = answers.source.splitlines()
+    assert comment.startswith("# ")
+    assert blank == 'answers = {1: ""}'
+    assert solution == ["### BEGIN SOLUTION", 'answers = {1: "b"}', "### END SOLUTION"]
+    assert check.source.endswith('quiz.grade("03_shapes_of_things", answers, points=4)')
+
+
 def test_ids_are_the_same_from_build_to_build_and_unique(write):
     repeated = SOURCE + "\n# %%\nimport math\n"
     first, second = (key_notebook(parse(write(repeated))) for _ in range(2))

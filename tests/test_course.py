@@ -10,10 +10,12 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 from nbgrader.validator import Validator
 
+from specdec_lab.checks.quiz import LETTERS
 from specdec_lab.cli import main
-from specdec_lab.course.build import build, out_of_step, settings_for
+from specdec_lab.course.build import _tidy, build, out_of_step, settings_for
 from specdec_lab.course.cells import parse
 from specdec_lab.course.folder import Course, CourseError, find_course
 from specdec_lab.course.grade import _is_graded, grade_working_copy
@@ -163,6 +165,25 @@ def test_an_answer_key_that_fails_its_own_check_is_not_written(course):
     assert course.key(name).read_bytes() == before
 
 
+def test_a_view_stays_as_its_static_face_and_a_progress_bar_goes():
+    view = {"application/vnd.jupyter.widget-view+json": {"model_id": "7", "version_major": 2}}
+    outputs = [
+        new_output("display_data", view | {"text/html": "<b>face</b>", "text/plain": "face"}),
+        new_output("display_data", view | {"text/plain": "0%"}),
+        new_output("stream", name="stderr", text="warning"),
+        new_output("stream", name="stdout", text="said"),
+        new_output("execute_result", {"text/plain": "3"}, execution_count=1),
+    ]
+    key = new_notebook(cells=[new_code_cell("1 + 2", outputs=outputs)])
+    key.metadata.widgets = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
+    _tidy(key)
+    assert "widgets" not in key.metadata
+    first, *others = key.cells[0].outputs
+    assert first.data == {"text/html": "<b>face</b>", "text/plain": "face"}
+    assert [output.output_type for output in others] == ["stream", "execute_result"]
+    assert others[0].text == "said"
+
+
 def test_nbgraders_own_command_makes_the_same_release(course, monkeypatch):
     from nbgrader.apps import NbGraderAPI
 
@@ -198,6 +219,16 @@ def test_a_fresh_copy_keeps_the_old_one_aside(course):
     assert started.kept_aside is not None
     assert (started.kept_aside / f"{name}.ipynb").read_text() == "my work"
     assert started.file.read_bytes() == course.release(name).read_bytes()
+
+
+def test_a_fresh_copy_starts_without_the_choices_made_in_the_quiz(course):
+    name = NAMES[1]
+    file = start(course, name).file
+    (file.parent / "answers.json").write_text("{}")
+    started = start(course, name, fresh=True)
+    assert [path.name for path in started.file.parent.iterdir()] == [f"{name}.ipynb"]
+    assert started.kept_aside is not None
+    assert (started.kept_aside / "answers.json").read_text() == "{}"
 
 
 def test_results_beside_a_lost_notebook_are_kept(course):
@@ -262,6 +293,25 @@ def test_the_release_earns_nothing_and_says_why(course, name):
 
 
 @pytest.mark.slow
+def test_choices_beside_a_working_copy_are_graded_with_it(course):
+    """And what cannot be copied with them stops nothing."""
+    name = GRADED[0]
+    file = start(course, name).file
+    letters = parse(course.source(name)).questions
+    answers = {str(place): LETTERS[one.right] for place, one in enumerate(letters, start=1)}
+    choices = json.dumps({"quiz": name, "answers": answers | {"2": LETTERS[letters[1].right - 1]}})
+    (file.parent / "answers.json").write_text(choices)
+    (file.parent / "link").symlink_to("nowhere")
+    (file.parent / "around").symlink_to(".")
+    os.mkfifo(file.parent / "pipe")
+    report = grade_working_copy(course, name)
+    assert report.problem == ""
+    points = {item.grade_id: item.points for item in report.items if item.points}
+    assert points == {"quiz_check": 4}
+    assert (file.parent / "answers.json").read_text() == choices
+
+
+@pytest.mark.slow
 def test_learners_without_the_answer_keys_are_graded_on_the_visible_checks(inside, capsys):
     name = "01_memory_bound_decoding"
     shutil.copyfile(inside.key(name), start(inside, name).file)
@@ -298,6 +348,10 @@ def test_only_what_is_new_or_changed_is_graded_by_default(course):
     time.sleep(0.02)
     handed_in.write_text("{} ")
     os.utime(handed_in, (0, 0))  # an archive may give a new file an old date
+    assert not _is_graded(course, name, "ada")
+    assert _is_graded_after(course, name, graded)
+    time.sleep(0.02)
+    (handed_in.parent / "answers.json").symlink_to("nowhere")
     assert not _is_graded(course, name, "ada")
     assert _is_graded_after(course, name, graded)
     time.sleep(0.02)

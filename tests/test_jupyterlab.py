@@ -117,7 +117,7 @@ def test_run_all_goes_on_behind_a_failed_check(page, server):
     open_notebook(page, server)
     page.get_by_text("Run", exact=True).first.click()
     page.get_by_text("Run All Cells", exact=True).first.click()
-    page.wait_for_selector("text=not implemented yet: put a letter for each question")
+    page.wait_for_selector("text=not implemented yet: choose an answer for each question")
     keep(page, "run-all")
     errors = page.locator(".jp-RenderedText[data-mime-type='application/vnd.jupyter.stderr']")
     shown = page.locator(".jp-Notebook").inner_text()

@@ -1,7 +1,10 @@
 """Whatever is handed in, grading ends with a known result and says why, and the others are graded."""
 
+import copy
 import csv
+import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,7 +17,7 @@ import pytest
 from nbformat import NotebookNode
 from nbgrader.apps import NbGraderAPI
 from nbgrader.preprocessors import Execute
-from submissions import CASES, NAME, WORTH, Files, source
+from submissions import CASES, NAME, WORTH, Files, first, source
 from traitlets.config import Config
 
 from specdec_lab.course import grade
@@ -31,6 +34,10 @@ LIMITS = {
     name: getattr(ExecuteWithLimits(), name)
     for name in ("timeout_func", "seconds_in_all", "iopub_timeout", "memory_gib", "restarts")
 }
+
+
+MATHJAX = "https://cdnjs.cloudflare.com/ajax/libs/mathjax/2.7.7/latest.js"
+"""The one program that nbgrader's feedback pages fetch."""
 
 
 @dataclass
@@ -133,7 +140,7 @@ def test_one_broken_submission_leaves_the_class_its_marks(tmp_path, course):
     before = dict(os.environ)
     small.hand_in("cyd", CASES["right"].files(course.key, course.release))
     reports = list(grade_class(Course(tmp_path), [NAME]))
-    assert [report.points for report in reports] == [13]
+    assert [report.points for report in reports] == [18]
 
     for student, name in everybody.items():
         small.hand_in(student, CASES[name].files(course.key, course.release))
@@ -146,7 +153,58 @@ def test_one_broken_submission_leaves_the_class_its_marks(tmp_path, course):
     assert export_grades(Course(tmp_path), tmp_path / "grades.csv") == len(everybody)
     rows = csv.DictReader((tmp_path / "grades.csv").read_text().splitlines())
     totals = {row["student"]: float(row["total"]) for row in rows}
-    assert totals == {"ada": 15, "bob": 0, "cyd": 0, "dan": 3, "eve": 15}
+    assert totals == {"ada": 20, "bob": 0, "cyd": 0, "dan": 3, "eve": 20}
+
+
+def test_what_cannot_be_copied_is_left_out_and_the_rest_is_graded(tmp_path, course):
+    """A link to nowhere and a pipe in the place of the choices; the marks can be read again, too."""
+    _write_key(tmp_path, tmp_path / "source" / f"{NAME}.py")
+    shutil.copyfile(Path(__file__).parents[1] / MARK, tmp_path / MARK)
+    small = SmallCourse(tmp_path, course.api, course.key, course.release)
+    folder = small.hand_in("ada", CASES["quiz_clicked"].files(course.key, course.release))
+    (folder / "answers.json").unlink()
+    (folder / "answers.json").symlink_to("nowhere")
+    (folder / "results").mkdir()
+    os.mkfifo(folder / "results" / "pipe")
+    for _ in range(2):
+        (report,) = grade_class(Course(tmp_path), [NAME])
+        assert report.problem == ""
+        lost = {item.grade_id: item.message for item in report.items if item.points == 0}
+        assert [*lost] == ["quiz_check"]
+        assert lost["quiz_check"].startswith("✗ quiz: not implemented yet")
+    assert (folder / "answers.json.not-copied").is_symlink()
+    assert [path.name for path in (folder / "results").iterdir()] == ["pipe.not-copied"]
+
+
+def test_feedback_shows_the_static_face_of_a_view_and_fetches_no_widgets(course):
+    """Nor does the state that the learner's JupyterLab saved with the notebook get in the way."""
+    code = """
+    import ipywidgets
+    from specdec_lab.widgets.live import Live
+
+    face = "<b>the " + "face</b>"
+    display(Live([ipywidgets.IntSlider()], static=lambda: face, plain=lambda: "text"))
+    """
+    files = {}
+    for state in ("", "broken"):
+        notebook = first(copy.deepcopy(course.key), code, "import ipywidgets\nipywidgets.IntSlider()")
+        if state:
+            notebook.metadata.widgets = {"application/vnd.jupyter.widget-state+json": state}
+        files[f"widgets{state}"] = {f"{NAME}.ipynb": json.dumps(notebook)}
+    for student, handed_in in files.items():
+        course.hand_in(student, handed_in)
+        page = course.root / "pages" / f"{student}.html"
+        report = grade_submission(course.api, course.root, NAME, student, page)
+        assert report.points == 18
+        html = page.read_text()
+        assert html.count("<b>the face</b>") == 1
+        for word in ("widget-view+json", "widget-state+json", "html-manager", "embed-amd", "unpkg"):
+            assert word not in html, word
+        assert set(re.findall(r"https?://[^\"' ]+\.js", html)) == {MATHJAX}
+        graded = nbformat.read(
+            course.root / "autograded" / student / NAME / f"{NAME}.ipynb", as_version=4
+        )
+        assert "widgets" not in graded.metadata
 
 
 def test_whoever_interrupts_grading_interrupts_all_of_it(course, monkeypatch):

@@ -15,10 +15,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from specdec_lab.checks import chosen
+from specdec_lab.checks.chosen import letter_in
 from specdec_lab.checks.failure import CheckFailed
 
 LETTERS = "abcdefgh"
 FOLDER = Path(__file__).parent / "quizzes"
+NOTHING_YET = (
+    "not implemented yet: choose an answer for each question above, or put letters in the cell above"
+)
 
 
 @dataclass
@@ -51,8 +56,18 @@ def seal(name: str, questions: list[Question]) -> dict[str, Any]:
     return {"quiz": name, "questions": sealed}
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an answer is right, and why."""
+
+    right: bool
+    why: str
+
+
 def grade(name: str, answers: object, points: float) -> float | None:
     """Say of each answer whether it is right, and why; return the points for nbgrader.
+
+    A letter in ``answers`` wins over one in ``answers.json``, in the current folder.
 
     Args:
         name: the notebook's.
@@ -66,19 +81,35 @@ def grade(name: str, answers: object, points: float) -> float | None:
         CheckFailed: for answers in another form, or none at all.
     """
     questions = load(name)
-    given = _letters(answers, questions)
+    given = _given(name, answers, questions)
     right = 0
     for place, question in enumerate(questions, start=1):
         letter = given[place]
         if not letter:
             print(f"{place}.    no answer yet")
             continue
-        good = _hash(question["salt"], letter) == question["answer"]
-        right += good
-        why = _unmask(question["salt"], letter, question["explanations"][LETTERS.index(letter)])
-        print(f"{place}. {'✓' if good else '✗'} {letter}: {why}")
+        verdict = judge(question, letter)
+        right += verdict.right
+        print(f"{place}. {'✓' if verdict.right else '✗'} {letter}: {verdict.why}")
     print(f"\n{right} of {len(questions)} right")
     return points * right / len(questions) if points else None
+
+
+def judge(question: dict[str, Any], letter: str) -> Verdict:
+    """Whether a letter is the right one of a shipped question, with the explanation of that option."""
+    salt = question["salt"]
+    why = _unmask(salt, letter, question["explanations"][LETTERS.index(letter)])
+    return Verdict(_hash(salt, letter) == question["answer"], why)
+
+
+def allowed_letters(questions: list[dict[str, Any]]) -> dict[int, str]:
+    """Question number -> the letters of its options."""
+    return {place: LETTERS[: len(one["options"])] for place, one in enumerate(questions, start=1)}
+
+
+def names() -> list[str]:
+    """The notebooks that have a quiz."""
+    return sorted(file.stem for file in FOLDER.glob("*.json"))
 
 
 def load(name: str) -> list[dict[str, Any]]:
@@ -88,32 +119,38 @@ def load(name: str) -> list[dict[str, Any]]:
     return questions
 
 
-def _letters(answers: object, questions: list[dict[str, Any]]) -> dict[int, str]:
-    """The letter given to each question; empty where there is none, or something else than a letter."""
+def _given(name: str, answers: object, questions: list[dict[str, Any]]) -> dict[int, str]:
+    """The letter given to each question, typed or chosen; empty where there is none."""
+    allowed = allowed_letters(questions)
+    typed, slip = _typed(answers, allowed)
+    kept = chosen.read(Path(), name, allowed)
+    given = {place: typed[place] or kept.letters.get(place, "") for place in allowed}
+    if not any(given.values()):
+        details = [(chosen.FILE, kept.problem)] if kept.problem else []
+        raise CheckFailed("quiz", slip or NOTHING_YET, details)
+    from_file = [str(place) for place in allowed if given[place] and not typed[place]]
+    if from_file:
+        print(f"from {chosen.FILE}, chosen in the quiz above: {', '.join(from_file)}")
+    for problem in filter(None, (slip, kept.problem)):
+        print(problem)
+    return given
+
+
+def _typed(answers: object, allowed: dict[int, str]) -> tuple[dict[int, str], str]:
+    """The letters in the notebook's cell; then what is wrong with its keys, if anything is."""
     if type(answers) is not dict:
         raise CheckFailed(
             "quiz", f"answers is {type(answers).__name__}, expected a dict of numbers and letters"
         )
-    given = {}
-    for place, question in enumerate(questions, start=1):
-        letter = answers.get(place, "")
-        text = letter.strip().lower() if type(letter) is str else ""
-        allowed = LETTERS[: len(question["options"])]
-        if letter != "" and text not in [*allowed]:
-            print(f"{place}.    got {letter!r:.40}, expected a letter from a to {allowed[-1]}")
-            text = ""
-        given[place] = text
-    others = [key for key in answers if key not in given]
-    if others and not any(given.values()):
-        raise CheckFailed(
-            "quiz",
-            f"answers has the keys {others!r:.60}, expected the numbers 1 to {len(questions)}",
-        )
-    if not any(given.values()):
-        raise CheckFailed(
-            "quiz", "not implemented yet: put a letter for each question in the cell above"
-        )
-    return given
+    typed = {}
+    for place, letters in allowed.items():
+        value = answers.get(place, "")
+        typed[place] = letter_in(value, letters)
+        if value != "" and not typed[place]:
+            print(f"{place}.    got {value!r:.40}, expected a letter from a to {letters[-1]}")
+    others = [key for key in answers if key not in allowed]
+    wanted = f"expected the numbers 1 to {len(allowed)}"
+    return typed, f"answers has the keys {others!r:.60}, {wanted}" if others else ""
 
 
 def _hash(salt: str, letter: str) -> str:

@@ -22,6 +22,7 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from specdec_lab.course.cells import Source, key_notebook, parse, sealed_quiz
 from specdec_lab.course.folder import MARK, Course, CourseError
+from specdec_lab.course.running import static_faces
 from specdec_lab.course.settings import configure
 from specdec_lab.files import replacing
 
@@ -57,6 +58,18 @@ def build(course: Course, name: str, *, execute: bool = True) -> list[Path]:
         _keep_outputs(key, course.key(name))
     written = {course.key(name): _text(key), course.release(name): release}
     return [file for file, text in written.items() if _write(file, text)]
+
+
+def build_page(source: Path) -> NotebookNode:
+    """A page of the documentation, written as the notebooks are, and executed like an answer key.
+
+    Raises:
+        SourceError: for a source outside the notation.
+        CourseError: if one of its cells raises.
+    """
+    page = key_notebook(parse(source))
+    _execute(page, source.stem)
+    return page
 
 
 def out_of_step(course: Course, name: str) -> list[str]:
@@ -158,7 +171,7 @@ def _execute(key: NotebookNode, name: str) -> None:
 
 
 def _tidy(key: NotebookNode) -> None:
-    """Leave out what is of one run only: timings, progress bars, widgets' state, kernel versions."""
+    """Leave out what is of one run only: timings, progress bars, live widgets, kernel versions."""
     key.metadata.pop("widgets", None)
     key.metadata.language_info = NotebookNode(name="python")
     for cell in key.cells:
@@ -166,9 +179,8 @@ def _tidy(key: NotebookNode) -> None:
         if cell.cell_type == "code":
             cell.outputs = [
                 output
-                for output in cell.outputs
+                for output in static_faces(cell.outputs)
                 if not (output.output_type == "stream" and output.name == "stderr")
-                and "application/vnd.jupyter.widget-view+json" not in output.get("data", {})
             ]
 
 

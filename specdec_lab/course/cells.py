@@ -34,7 +34,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from specdec_lab.checks.quiz import Question, seal
+from specdec_lab.checks.quiz import LETTERS, Question, seal
 
 BEGIN_SOLUTION, END_SOLUTION = "### BEGIN SOLUTION", "### END SOLUTION"
 BEGIN_HIDDEN, END_HIDDEN = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
@@ -47,6 +47,10 @@ QUIZ = f"quiz{CHECK}"
 BONUS = "_bonus_"
 """``NAME_bonus_2`` is the grade id of a bonus check worth 2 points."""
 
+_HOW_TO_ANSWER = (
+    "Run the next cell and click an answer to each question, or type letters into the cell below it; "
+    "what you click is saved in `answers.json` beside this notebook, and both are handed in."
+)
 _GRADED_ID = re.compile(rf"(.+?)(?:{CHECK}|{HIDDEN}|{WRITTEN}|{BONUS}.+)")
 _HEADER = re.compile(r"# %%(?:\s*\[(?P<role>[^\]]*)\])?(?P<rest>.*)")
 _OPTIONS: dict[str, tuple[str, ...]] = {
@@ -308,34 +312,39 @@ def _check_cell(source: Source, cell: Cell) -> NotebookNode:
 
 def _quiz_cells(source: Source, cell: Cell) -> list[NotebookNode]:
     points = float(cell.options["points"])
-    text = ["## Quiz", ""]
-    blank, answers = {}, {}
-    for place, question in enumerate(source.questions, start=1):
-        text += [f"**{place}.** {question.text}", ""]
-        text += [
-            f"- **{letter}** {option}"
-            for letter, option in zip("abcdefgh", question.options, strict=False)
-        ]
-        text.append("")
-        blank[place], answers[place] = "", "abcdefgh"[question.right]
+    right = {place: LETTERS[question.right] for place, question in enumerate(source.questions, start=1)}
+    view = ["from specdec_lab import widgets", "", f'widgets.quiz("{source.name}")']
     code = [
-        '# One letter for each question, for example 1: "b". Change your mind as often as you like.',
-        f"answers = {_pairs(blank)}",
+        '# A letter here, for example 1: "b", wins over what you chose above; "" leaves it at that.',
+        f"answers = {_pairs(dict.fromkeys(right, ''))}",
         BEGIN_SOLUTION,
-        f"answers = {_pairs(answers)}",
+        f"answers = {_pairs(right)}",
         END_SOLUTION,
     ]
     check = [
         "from specdec_lab.checks import quiz",
         f'quiz.grade("{source.name}", answers, points={points:g})',
     ]
-    graded = points > 0
     answer_cell, check_cell = new_code_cell("\n".join(code)), new_code_cell("\n".join(check))
     return [
-        new_markdown_cell("\n".join(text).strip()),
+        new_markdown_cell("\n".join(_quiz_text(source.questions))),
+        new_code_cell("\n".join(view)),
         _graded(answer_cell, "quiz_answers", solution=True),
-        _graded(check_cell, QUIZ, points=points) if graded else _keep_running(check_cell),
+        _graded(check_cell, QUIZ, points=points) if points > 0 else _keep_running(check_cell),
     ]
+
+
+def _quiz_text(questions: list[Question]) -> list[str]:
+    """The heading, how to answer, and the questions for whoever reads without running anything."""
+    text = ["## Quiz", "", _HOW_TO_ANSWER, "", "<details><summary>The questions as text</summary>", ""]
+    for place, question in enumerate(questions, start=1):
+        text += [f"**{place}.** {question.text}", ""]
+        text += [
+            f"- **{letter}** {option}"
+            for letter, option in zip(LETTERS, question.options, strict=False)
+        ]
+        text.append("")
+    return [*text, "</details>"]
 
 
 def _pairs(letters: dict[int, str]) -> str:

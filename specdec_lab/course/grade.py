@@ -21,6 +21,7 @@ from nbgrader.apps import NbGraderAPI
 from specdec_lab.course.build import call, must_succeed, nbgrader_api, throwaway_course
 from specdec_lab.course.cells import BONUS, HIDDEN, WRITTEN, exercise_of
 from specdec_lab.course.folder import Course, CourseError
+from specdec_lab.course.steps import can_be_copied
 from specdec_lab.files import replacing
 
 LEARNER = "you"
@@ -116,14 +117,16 @@ def grade_working_copy(course: Course, name: str) -> Report:
         source = course.key(name) if hidden_checks else course.release(name)
         (root / "solutions" / name).mkdir(parents=True)
         shutil.copyfile(source, root / "solutions" / name / f"{name}.ipynb")
-        shutil.copytree(folder, root / "submitted" / LEARNER / name, ignore=_checkpoints)
+        shutil.copytree(folder, root / "submitted" / LEARNER / name, ignore=_left_out)
         must_succeed(call(api.generate_assignment, name), f"cannot prepare {name}")
         page = course.work / "feedback" / f"{name}.html"
         return grade_submission(api, root, name, LEARNER, page, hidden_checks)
 
 
-def _checkpoints(_folder: str, names: list[str]) -> list[str]:
-    return [name for name in names if name == ".ipynb_checkpoints"]
+def _left_out(folder: str, names: list[str]) -> list[str]:
+    """All else is graded with the notebook: ``results/``, and ``answers.json`` of the quiz."""
+    paths = [Path(folder, name) for name in names]
+    return [p.name for p in paths if p.name == ".ipynb_checkpoints" or not can_be_copied(p)]
 
 
 def grade_class(course: Course, names: list[str], *, again: bool = False) -> Iterator[Report]:
@@ -163,7 +166,7 @@ def _is_graded(course: Course, name: str, student: str) -> bool:
         return False
     folder = course.root / "submitted" / student / name
     inputs = [folder, *folder.rglob("*"), course.key(name)]
-    return max(path.stat().st_ctime for path in inputs) < graded.stat().st_ctime
+    return max(path.lstat().st_ctime for path in inputs) < graded.stat().st_ctime
 
 
 def grade_submission(

@@ -45,6 +45,8 @@ class ExecuteWithLimits(Execute):
     ) -> tuple[NotebookNode, Resources]:
         self._left_out: dict[int, str] = {}
         self._running = 0
+        # The state of widgets that the learner saw; those made now have other ids.
+        nb.metadata.pop("widgets", None)
         for _ in range(self.restarts + 1):
             # Each run has its own time: the cells behind one that hangs are not to pay for it.
             self._deadline = monotonic() + self.seconds_in_all
@@ -114,6 +116,7 @@ class ExecuteWithLimits(Execute):
 
     def _after(self, cell: NotebookNode) -> None:
         """Put a cell's output right, in which nbgrader then looks for errors and for points."""
+        cell.outputs = static_faces(cell.outputs)
         errors = [output for output in cell.outputs if output.output_type == "error"]
         for error in errors:
             error.evalue = error.evalue[:_LONGEST]
@@ -150,10 +153,25 @@ class ExecuteWithLimits(Execute):
                 os.killpg(group, signal.SIGKILL)
 
 
+def static_faces(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Outputs without widgets, which do not outlive the kernel.
+
+    A view with a static face is that face from now on; one without, such as a progress bar, goes.
+    """
+    kept = []
+    for output in outputs:
+        data = output.get("data", {})
+        widget = data.pop(_WIDGET, None)
+        if widget is None or "text/html" in data:
+            kept.append(output)
+    return kept
+
+
 class _OutOfMemory(Exception):
     """A cell has raised for lack of memory."""
 
 
+_WIDGET = "application/vnd.jupyter.widget-view+json"
 _PICTURES = 10
 """All output of a cell may be this many times as much as its text."""
 _LONGEST = 5000

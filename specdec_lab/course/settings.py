@@ -26,7 +26,7 @@ from nbgrader.preprocessors import (
 
 from specdec_lab.course.restoring import RestoreCells
 from specdec_lab.course.running import ExecuteWithLimits
-from specdec_lab.course.steps import ClearSolutionRegions, SaveBonus, adopt_renamed_notebook
+from specdec_lab.course.steps import NOT_COPIED, ClearSolutionRegions, SaveBonus, make_gradable
 
 
 def configure(c: Any, root: Path) -> None:
@@ -48,6 +48,7 @@ def configure(c: Any, root: Path) -> None:
         "*.pyc",
         "*.py",
         "feedback",
+        f"*{NOT_COPIED}",
     ]
     c.GenerateAssignment.preprocessors = [
         LockCells,
@@ -77,7 +78,7 @@ def configure(c: Any, root: Path) -> None:
         AssignLatePenalties,
         CheckCellMetadata,
     ]
-    c.Autograde.pre_convert_hook = adopt_renamed_notebook
+    c.Autograde.pre_convert_hook = make_gradable
     c.ClearSolutions.code_stub = {
         "python": '# YOUR CODE HERE\nraise NotImplementedError("not implemented yet")'
     }
@@ -85,6 +86,10 @@ def configure(c: Any, root: Path) -> None:
     if hasattr(KernelManager, "transport_encryption"):
         # No other user of the machine can listen in on a kernel (and newer kernels warn without it).
         c.KernelManager.transport_encryption = "auto"
+    # Feedback pages show the views' static faces. With their state they would fetch a program for it.
+    c.NotebookClient.store_widget_state = False
+    # `nbgrader zip_collect` takes the choices in the quiz along with the notebook.
+    c.FileNameCollectorPlugin.valid_ext = [".ipynb", ".json"]
     # Validating a learner's copy runs the experiments at their usual size; grading does not.
     c.Execute.timeout = 300
     c.ExecuteWithLimits.timeout = 60

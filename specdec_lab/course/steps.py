@@ -1,4 +1,4 @@
-"""The small steps of the course in nbgrader's pipelines: blank solutions, bonus, renamed notebooks.
+"""The small steps of the course in nbgrader's pipelines: blank solutions, bonus, odd submissions.
 
 The larger ones are ``restoring.py`` and ``running.py``. All are ordinary nbgrader preprocessors, so
 nbgrader's own commands and the Formgrader use them, too. ``settings.py`` puts them in their places.
@@ -6,6 +6,8 @@ nbgrader's own commands and the Formgrader use them, too. ``settings.py`` puts t
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,9 @@ from specdec_lab.course.cells import BEGIN_SOLUTION, BONUS, grade_id_of
 from specdec_lab.course.folder import CourseError
 
 Resources = dict[str, Any]
+
+NOT_COPIED = ".not-copied"
+"""How the name of what cannot be copied ends from then on."""
 
 
 class ClearSolutionRegions(ClearSolutions):
@@ -59,15 +64,30 @@ class SaveBonus(NbGraderPreprocessor):
         return nb, resources
 
 
-def adopt_renamed_notebook(assignment: str, student: str, notebooks: list[str]) -> None:
-    """nbgrader's hook before autograding: a submission's only notebook is graded whatever its name.
+def make_gradable(assignment: str, student: str, notebooks: list[str]) -> None:
+    """nbgrader's hook before autograding: what would stop it from grading a submission is put right.
 
-    Saved as ``01_x-Copy1.ipynb`` it would be skipped without a word, and score nothing.
+    The only notebook is graded whatever its name: saved as ``01_x-Copy1.ipynb`` it would be skipped
+    without a word, and score nothing. And what cannot be copied is renamed, so that it is left out.
     """
+    if notebooks:
+        folder = Path(notebooks[0]).parent
+        for path in [*folder.rglob("*")]:
+            if not path.is_dir() and not can_be_copied(path):
+                with suppress(OSError):
+                    path.rename(path.with_name(path.name + NOT_COPIED))
+        _adopt_renamed_notebook(folder, notebooks)
+
+
+def can_be_copied(path: Path) -> bool:
+    """Whether it is a folder or a file that can be read; neither a link to nowhere, nor a pipe."""
+    if path.is_dir():
+        return not path.is_symlink()
+    return path.is_file() and os.access(path, os.R_OK)
+
+
+def _adopt_renamed_notebook(folder: Path, notebooks: list[str]) -> None:
     paths = [Path(notebook) for notebook in notebooks]
-    if not paths:
-        return
-    folder = paths[0].parent
     expected = folder / f"{folder.name}.ipynb"
     if expected in paths:
         return

@@ -30,6 +30,8 @@ SKY = "#56B4E9"
 COLOURS = (BLUE, ORANGE, GREEN, RED, PINK, SKY, GREY)
 MARKERS = "osD^vPX"
 DRAFTED = "draft model"
+VERIFIED = (4, 16, 64)
+"""Tokens of the forwards beside the decoding step on the roofline."""
 
 
 def _where(result: Result) -> str:
@@ -69,10 +71,11 @@ def decode_roofline(result: Result, shape: ModelShape, dtype: str, verify: Resul
     ]
     size = 2 if dtype != "float32" else 4
     seconds, context = verify.of(key=dtype)[0]["seconds"], verify.settings["context"]
-    for n in (4, 16, 64):
+    for n in VERIFIED:
         flops = forward_flops(shape, n, context)
         intensity = flops / forward_bytes(shape, n, context, size)
-        points.append((f"{n} tokens", intensity, flops / seconds[str(n)]))
+        label = f"{n} tokens: a verifying step" if n == VERIFIED[0] else f"{n} tokens"
+        points.append((label, intensity, flops / seconds[str(n)]))
     machine = Machine(row["peak_flops"], row["bandwidth"])
     figure = roofline(machine, points, f"FLOPs and bytes are counted, not measured; {_where(result)}")
     figure.axes[0].set_title(f"One forward pass on this machine's roofline, {dtype}", fontsize=10)
