@@ -99,10 +99,12 @@ results: $(DEV)
 	@echo "==> Writing benchmarks/RESULTS.md and its pictures"
 	@$(BIN)/python -m benchmarks.report
 
-capture: $(COURSE)
+capture: $(DEV)
 	@$(BIN)/specdec-lab models fetch
-	@echo "==> Drawing the README's pictures from a run of the demo and of the audit (half a minute)"
+	@echo "==> Drawing the README's pictures from runs of the demo and of the audit, and running docs/views.py (a minute)"
 	@$(BIN)/python -m docs.capture
+	@echo "==> Filming the stream player (10 seconds; needs Chromium)"
+	@$(BIN)/python -m docs.film
 
 build: $(COURSE)
 	@echo "==> Making the notebooks and answer keys from solutions/*/*.py (a minute for each)"

@@ -1,4 +1,4 @@
-"""The README's pictures, drawn as SVG from runs made now: what the demo prints, and the gallery.
+"""The README's pictures, drawn as SVG from runs made now, and the page of views, executed now.
 
 python -m docs.capture
 """
@@ -10,11 +10,13 @@ import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import nbformat
 from rich.console import Console
 from rich.text import Text
 
 from specdec_lab import plots
 from specdec_lab.audit import audit_gallery
+from specdec_lab.course.build import build_page
 from specdec_lab.demo import run_demo
 from specdec_lab.pretrained import load_pair
 from specdec_lab.terminal import RoundPrinter, demo_table
@@ -28,9 +30,15 @@ PROMPT = (
 
 
 def main() -> None:
-    """Draw both."""
+    """Draw both, and run the page."""
     draw_demo()
     draw_gallery()
+    run_views()
+
+
+def run_views() -> None:
+    """Execute ``views.py`` as a notebook."""
+    nbformat.write(build_page(HERE / "views.py"), HERE / "views.ipynb")
 
 
 def draw_gallery() -> None:

@@ -12,23 +12,26 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
+from specdec_lab.bench.prompts import CONVERSATION
 from specdec_lab.pretrained import load_pair
 from specdec_lab.widgets import watch
 from specdec_lab.widgets.workbench import Workbench
 
 HERE = Path(__file__).parent
-PROMPT = "Why do cats bring dead mice into the house?"
 SIZE = {"width": 900, "height": 585}
+COLOURS = 64
 MILLISECONDS, LAST = 900, 3500
 """How long a round is shown, and the last one."""
 
 
 def main() -> None:
     """Decode, step through the rounds, and save ``player.gif``."""
-    bench = watch(load_pair("embedded"), PROMPT, gamma=4, temperature=0.7, seed=4, max_new_tokens=32)
+    # The prompt and the dtype of the committed results, the default draft length, the first seed.
+    pair = load_pair("embedded", dtype="bfloat16")
+    bench = watch(pair, CONVERSATION[0], temperature=0.7, seed=0, max_new_tokens=40)
     assert isinstance(bench, Workbench)
     page = f'<meta charset="utf-8"><body style="margin:14px">{bench.player._repr_html_()}</body>'
-    frames = film(page, len(bench.generation.rounds))
+    frames = _one_palette(film(page, len(bench.generation.rounds)))
     durations = [MILLISECONDS] * (len(frames) - 1) + [LAST]
     frames[0].save(
         HERE / "player.gif",
@@ -51,15 +54,25 @@ def film(html: str, rounds: int) -> list[Image.Image]:
         page.mouse.move(0, 0)
         frames = [_picture(page)]
         for _ in range(rounds):
-            page.keyboard.press("ArrowRight")
+            page.get_by_role("button", name="one round on (→)").click()
+            page.mouse.move(0, 0)
             frames.append(_picture(page))
         browser.close()
     return frames
 
 
 def _picture(page: Page) -> Image.Image:
-    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    return picture.quantize(48, dither=Image.Dither.NONE)
+    return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+
+
+def _one_palette(frames: list[Image.Image]) -> list[Image.Image]:
+    """All frames in the same few colours: smaller than each in its own, and nothing flickers."""
+    width, height = frames[0].size
+    sheet = Image.new("RGB", (width, height * len(frames)))
+    for place, frame in enumerate(frames):
+        sheet.paste(frame, (0, place * height))
+    palette = sheet.quantize(COLOURS, dither=Image.Dither.NONE)
+    return [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
 
 
 if __name__ == "__main__":

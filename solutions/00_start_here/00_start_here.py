@@ -70,9 +70,10 @@ widgets.watch(pair, "Why is the sky blue?", max_new_tokens=lab.sized(40, 8))
 # however wrong the draft: the last line compares the two runs token by token. **Speculation is never wrong, but it is
 # not always faster.**
 #
-# Try it: another prompt, a longer draft, another drafter, then **Run again**. (With a *temperature* above 0 the tokens are
-# drawn at random. Then the bars below the text show what p, q and the residual were; what these are for is the subject of
-# notebook 3.)
+# Try it: another prompt, a longer draft, another drafter, then **Run again**. (Is *speedup, measured* below 1? Then a pass
+# over three tokens is dear on your computer; try a gamma of 4. Notebook 4 gets to the bottom of it. And with a *temperature*
+# above 0 the tokens are drawn at random: then the bars below the text show what p, q and the residual were, of which notebook
+# 3 tells more.)
 #
 # A drafter need not be a model. The simplest there is looks for where the last few tokens stood before, and
 # proposes what followed there (*prompt look-up*). It costs next to nothing. Where a text repeats itself, that is hard to beat:

@@ -162,7 +162,7 @@ def static_faces(outputs: list[NotebookNode]) -> list[NotebookNode]:
     for output in outputs:
         data = output.get("data", {})
         widget = data.pop(_WIDGET, None)
-        if widget is None or "text/html" in data:
+        if widget is None or data.get("text/html"):
             kept.append(output)
     return kept
 
