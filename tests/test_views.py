@@ -25,6 +25,23 @@ READABLE = 4.5
 """The contrast that WCAG 2.2 asks of text (success criterion 1.4.3)."""
 
 
+def test_what_was_committed_shows_its_static_faces(tmp_path):
+    """Opened by somebody else, a notebook is not trusted: no script runs, and everything is told."""
+    (tmp_path / "views.ipynb").write_bytes((ROOT / "docs" / "views.ipynb").read_bytes())
+    with jupyterlab(tmp_path) as address, chromium_page() as page:
+        open_notebook(page, address, "views.ipynb")
+        for words, told in (
+            ("widgets.watch()", "speedup, counted 2.81x"),
+            ("temperature=0.8", "speedup, measured"),
+            ("widgets.audit_view", "L1"),
+            ("widgets.explore()", "1.73"),
+            ("widgets.quiz", "What does the target do with a draft of four tokens?"),
+        ):
+            output = output_of(page, words)
+            assert told in output.inner_text()
+            assert output.locator(".jupyter-widgets, script").count() == 0
+
+
 @pytest.fixture(scope="module", params=[LIGHT, DARK])
 def views(request, tmp_path_factory):
     """The page of views, opened and run; then the folder that it is in."""
@@ -58,7 +75,17 @@ def cell_of(page, words):
 
 
 def output_of(page, words):
-    return cell_of(page, words).locator(".jp-Cell-outputArea")
+    """What a cell shows, once it is drawn."""
+    output = cell_of(page, words).locator(".jp-Cell-outputArea")
+    output.evaluate("output => output.scrollIntoView({block: 'start'})")
+    drawn = "output => output.innerText || output.querySelector('img')"
+    page.wait_for_function(drawn, arg=output.element_handle())
+    return output
+
+
+def handle(output, label):
+    """What is moved of one of ipywidgets' sliders; it has no name of its own."""
+    return output.locator(".widget-slider").filter(has_text=label).locator("[role=slider]")
 
 
 def counts(output):
@@ -98,7 +125,7 @@ def test_the_script_is_stepped_through(views):
 def test_the_scripts_slider_plays_another_one(views):
     page, _ = views
     output = output_of(page, "widgets.watch()")
-    output.get_by_role("slider", name="gamma").focus()
+    handle(output, "gamma").focus()
     page.keyboard.press("ArrowLeft")
     output.get_by_text("g = 3, c = 0.15").last.wait_for()
     page.keyboard.press("ArrowRight")
@@ -124,7 +151,7 @@ def test_a_token_says_where_it_came_from(views):
     page.keyboard.press("ArrowRight")  # to the next token, not the next cell
     assert "rejected, round" not in detail.locator("p").first.inner_text() or rejected.count() > 1
     assert detail.bounding_box()["y"] == place
-    assert output.get_by_text("measured", exact=True).count() == 1
+    assert output.locator(".badge").inner_text() == "measured"
     picture(page, output, "player")
 
 
@@ -142,14 +169,14 @@ def test_the_keyboard_steps_and_the_notebook_stays_where_it_is(views):
 def test_a_run_is_made_again_and_cancelled(views):
     page, _ = views
     output = output_of(page, "temperature=0.8")
-    output.get_by_role("slider", name="gamma").focus()
+    handle(output, "gamma").focus()
     page.keyboard.press("ArrowLeft")
     output.get_by_role("button", name="Run again").click()
     output.get_by_text("Done: model, gamma 3").wait_for()
     assert "3 drafted" in output.locator(".round, [role=status]").first.inner_text() or (
         counts(output)["drafted"] != "0"
     )
-    output.get_by_role("slider", name="new tokens").focus()
+    handle(output, "new tokens").focus()
     page.keyboard.press("End")
     output.get_by_role("button", name="Run again").click()
     output.get_by_role("button", name="Cancel").click()
@@ -174,8 +201,7 @@ def test_p_is_moved_and_still_comes_out(views):
     output = output_of(page, "widgets.audit_view")
     before = output.inner_text()
     assert "p comes out, up to rounding" in before
-    slider = output.get_by_role("slider").first
-    slider.focus()
+    output.locator(".noUi-handle").first.focus()
     for _ in range(5):
         page.keyboard.press("ArrowRight")
     output.get_by_text("edited").first.wait_for()
@@ -188,7 +214,7 @@ def test_the_explorer_follows_its_sliders(views):
     page, _ = views
     output = output_of(page, "widgets.explore()")
     assert "1.73×" in output.inner_text()
-    output.get_by_role("slider").first.focus()
+    handle(output, "alpha").focus()
     page.keyboard.press("ArrowRight")
     output.get_by_text("0.71").first.wait_for()
     page.wait_for_function(
@@ -203,7 +229,8 @@ def test_a_choice_is_explained_and_kept(views):
     output = output_of(page, "widgets.quiz")
     output.get_by_role("radio").nth(0).click()
     output.get_by_text("a is not right.").wait_for()
-    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
     output.get_by_text("b is right.").wait_for()
     output.get_by_text("1 of 5 answered, 1 right so far; saved in answers.json").wait_for()
     kept = json.loads((root / "answers.json").read_text(encoding="utf-8"))
@@ -241,21 +268,3 @@ def test_the_player_is_readable_in_either_theme(views, part):
     page, _ = views
     output = output_of(page, "temperature=0.8")
     assert output.locator(part).first.evaluate(CONTRAST) >= READABLE
-
-
-def test_what_was_committed_shows_its_static_faces(tmp_path):
-    """Opened by somebody else, a notebook is not trusted: no script runs, and everything is told."""
-    (tmp_path / "views.ipynb").write_bytes((ROOT / "docs" / "views.ipynb").read_bytes())
-    with jupyterlab(tmp_path) as address, chromium_page() as page:
-        open_notebook(page, address, "views.ipynb")
-        for words, told in (
-            ("widgets.watch()", "speedup, counted 2.81x"),
-            ("temperature=0.8", "speedup, measured"),
-            ("widgets.audit_view", "L1"),
-            ("widgets.explore()", "1.73"),
-            ("widgets.quiz", "What does the target do with a draft of four tokens?"),
-        ):
-            output = output_of(page, words)
-            output.locator("*").first.wait_for(state="attached")
-            assert told in output.inner_text()
-            assert output.locator(".jupyter-widgets, script").count() == 0

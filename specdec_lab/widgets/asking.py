@@ -200,7 +200,10 @@ class _Card(ipywidgets.VBox):
             self._choose(self._number, change["new"])
 
 
-_INTRO = "Choose an answer: you see at once whether it is right, and why. You may choose again."
+_INTRO = (
+    "Choose an answer (by keyboard: Tab and Space). You see at once whether it is right, and why; "
+    "you may choose again."
+)
 
 
 def static_face(answering: Answering) -> str:
