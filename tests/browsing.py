@@ -20,7 +20,7 @@ import pytest
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MARKS = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")]
 TOKEN = "a-token-for-testing"
-PATIENCE = 15_000  # milliseconds
+PATIENCE = 120_000  # milliseconds
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
 
 

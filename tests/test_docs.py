@@ -4,10 +4,12 @@ import json
 import re
 from pathlib import Path
 
+import nbformat
 import pytest
 from test_cli import run
 
 from benchmarks.audit import BEGIN, END, RESULTS, table
+from specdec_lab.course.cells import key_notebook, parse
 
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
@@ -50,3 +52,15 @@ def test_every_picture_and_page_that_is_linked_is_there(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", text)
     assert all(((ROOT / name).parent / link).exists() for link in links)
+
+
+def test_the_page_of_views_is_in_step_and_was_run_whole():
+    page = nbformat.read(ROOT / "docs" / "views.ipynb", as_version=4)
+    source = key_notebook(parse(ROOT / "docs" / "views.py"))
+    assert [cell.source for cell in page.cells] == [cell.source for cell in source.cells]
+    shown = [cell for cell in page.cells if cell.cell_type == "code" and "widgets." in cell.source]
+    assert len(shown) == 8
+    for cell in shown:
+        (output,) = cell.outputs
+        assert set(output.data) == {"text/html", "text/plain"}  # no widget that has no kernel any more
+    assert "widgets" not in page.metadata

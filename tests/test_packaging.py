@@ -93,6 +93,7 @@ def test_a_wheel_works_outside_the_checkout(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert "specdec_lab/py.typed" in names
+    assert {"specdec_lab/widgets/player.js", "specdec_lab/widgets/player.css"} <= set(names)
     shipped = {"drafts.json", "MODEL_CARD.md", "curve.svg"} | {d.file for d in stored_drafts().values()}
     assert {name.rpartition("/")[2] for name in names if "/draft/" in name} == shipped
     quizzes = {name for name in names if name.startswith("specdec_lab/checks/quizzes/")}
@@ -121,6 +122,6 @@ def test_the_first_notebook_runs_from_top_to_bottom():
     notebook = nbformat.read(ROOT / "notebooks/00_start_here/00_start_here.ipynb", as_version=4)
     NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
     text = json.dumps(notebook)
-    assert "SIMULATED" in text
-    assert "The same tokens as the target alone: True" in text
+    assert "simulated: scripted" in text
+    assert "Greedy: the same tokens as the target alone gave just now" in text
     assert "yes, token for token" in text
