@@ -89,7 +89,9 @@ prompt = (
     "The same text once more, without any change:\n\nThe river"
 )
 size = lab.sized(48, 8)
-demo = run_demo(pair, prompt, drafter=pair.drafter("ngram"), gamma=10, max_new_tokens=size, progress=True)
+demo = run_demo(
+    pair, prompt, drafter=pair.drafter("ngram"), gamma=10, max_new_tokens=size, progress=True
+)
 
 widgets.watch(demo.speculative, decode=pair.tokenizer.decode, baseline=demo.baseline)
 

@@ -478,9 +478,7 @@ def measure_roofline():
 
         work = count_flops(timed_shape, new, 200)
         moved = count_bytes(timed_shape, new, 200, number_bytes)
-        passes.append(
-            [PASSES.get(new, f"{new} tokens"), work / moved, work / seconds_of(read)]
-        )
+        passes.append([PASSES.get(new, f"{new} tokens"), work / moved, work / seconds_of(read)])
     return {"peak_flops": machine.peak_flops, "bandwidth": machine.bandwidth, "passes": passes}
 
 
