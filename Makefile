@@ -70,7 +70,7 @@ audit: $(COURSE)
 test: $(DEV)
 	@echo "==> Looking for the model's weights (fetched and converted once, about a minute)"
 	@$(BIN)/specdec-lab models fetch
-	@echo "==> Running all tests (12 to 18 minutes)"
+	@echo "==> Running all tests (14 to 20 minutes)"
 	@$(BIN)/python -m pytest
 
 test-quick: $(DEV)

@@ -5,6 +5,8 @@
 # notebook there (`jupyter lab docs/views.ipynb`; about a minute). Elsewhere, as on GitHub, what you see is the static face that
 # each of them leaves behind. Every view says what kind of numbers it shows: **measured**, **simulated** or **theory**.
 #
+# (A notebook that is opened again keeps its players. Sliders and buttons come back when their cell is run.)
+#
 # All of them are in `specdec_lab.widgets`, the pictures in `specdec_lab.plots`. They show what was recorded (`Round`,
 # `Generation`, an audit, a sweep) and compute nothing of their own.
 

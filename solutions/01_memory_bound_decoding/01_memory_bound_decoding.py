@@ -638,7 +638,7 @@ def batch_intensity(shape, batch, context):
 ### BEGIN SOLUTION
 # One pass over eight tokens reads the same weights as one pass over one: about 540 MB in float32 for this model, counted
 # from its shape (theory). What grows eightfold is the arithmetic, from 0.28 to 2.27 GFLOPs (theory). My machine waits for
-# memory below its ridge of about 10 FLOPs per byte (measured: see the roofline above), and eight tokens are at 4, so the
+# memory below its ridge of about 8 FLOPs per byte (measured: see the roofline above), and eight tokens are at 4, so the
 # extra arithmetic mostly happens while it would be waiting anyway. I measured v(8) well below 8. The gap closes when the
 # arithmetic is no longer idle: with many more tokens in the pass, or a large batch, whose sequences share the weights just
 # as the eight tokens do.

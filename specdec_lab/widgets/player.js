@@ -1,8 +1,7 @@
 // The live face of a recorded run. `root` holds the static one; `data` is Stream.to_json() and the look.
-// Only textContent is ever set, so a token's text cannot become anything else than text.
+// Only text nodes and attributes are ever set, so a token's text cannot become anything else than text.
 (root, data) => {
   if (root.shadowRoot) return;
-  const shadow = root.attachShadow({ mode: "open" });
   const make = (tag, attributes = {}, ...children) => {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -150,7 +149,7 @@
     const words = shown ? data.rounds[shown - 1] : "nothing yet";
     line.replaceChildren(...mine.map(token), make("div", { class: "small" }, words));
     const current = text.querySelectorAll(".now");
-    if (current.length) keepInSight(current[current.length - 1]);
+    keepInSight(current[current.length - 1]);
     const first = line.querySelector(".token") ?? text.querySelector(".token");
     for (const element of text.children) element.tabIndex = -1;
     if (first) first.tabIndex = 0;
@@ -159,6 +158,7 @@
   }
 
   function keepInSight(element) {
+    if (!element) return;
     // Not scrollIntoView, which would scroll the notebook, too.
     const below = element.offsetTop + element.offsetHeight - text.offsetTop - text.clientHeight;
     if (below > text.scrollTop || element.offsetTop - text.offsetTop < text.scrollTop) text.scrollTop = below + 8;
@@ -201,14 +201,14 @@
     End: () => jump(last),
     " ": toggle,
   };
-  shadow.addEventListener("keydown", (event) => {
+  const onKey = (event) => {
     const target = event.composedPath()[0];
     const act = target.span ? keyOnToken(event.key, target) : target === slider ? null : keys[event.key];
     if (!act || (target.tagName === "BUTTON" && event.key === " ")) return;
     event.preventDefault();
     event.stopPropagation();
     act();
-  });
+  };
 
   function keyOnToken(key, target) {
     if (key === "Enter" || key === " ") return () => pick(target.span);
@@ -225,6 +225,11 @@
     if (!data.spans.some((span) => span.origin === origin)) continue;
     legend.append(make("span", { class: `token ${className(origin)}` }, label));
   }
+  go(last);
+
+  // Only now, so that the static face stays if anything above has failed.
+  const shadow = root.attachShadow({ mode: "open" });
+  shadow.addEventListener("keydown", onKey);
   shadow.append(
     make("style", {}, data.css),
     make("div", { class: "small" }, make("span", { class: "badge" }, data.kind), ` ${data.note}`),
@@ -236,5 +241,5 @@
     make("p", { class: "small" }, data.starred),
     ...data.remarks.map((remark) => make("p", { class: "small" }, remark)),
   );
-  go(last);
+  keepInSight(text.lastChild);
 }
