@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from tqdm.auto import tqdm
@@ -23,6 +23,7 @@ from specdec_lab.stopping import StopRule
 from specdec_lab.text import Tokenizer, decoder, encode, transcribe
 from specdec_lab.verification import Verdict, Verifier, verify_by_sampling, verify_greedily
 
+Returned = TypeVar("Returned")
 Gamma = int | Callable[[Sequence[Round]], int]
 """A draft length, or a function from the rounds so far to the next round's draft length."""
 
@@ -167,14 +168,33 @@ def generate(
         stop_strings=stop_strings,
         trace=trace,
     )
-    with tqdm(total=max_new_tokens, unit="token", disable=not progress, leave=False) as bar:
+    return to_the_end(steps, max_new_tokens, progress, on_round)
+
+
+def to_the_end(
+    steps: Generator[Round, None, Returned],
+    total: int,
+    progress: bool = True,
+    on_round: Callable[[Round], None] | None = None,
+    label: str | None = None,
+) -> Returned:
+    """Take every round of a generator; what it returns is returned.
+
+    Args:
+        steps: of ``stepwise``, or made of several.
+        total: tokens to expect, at most.
+        progress: show a progress bar over them.
+        on_round: called with each round as soon as it is done.
+        label: what the bar says.
+    """
+    with tqdm(total=total, unit="token", desc=label, disable=not progress, leave=False) as bar:
         while True:
             try:
                 one = next(steps)
             except StopIteration as end:
                 bar.total = bar.n  # an early end is an end, too
-                generation: Generation = end.value
-                return generation
+                returned: Returned = end.value
+                return returned
             bar.update(len(one.tokens))
             if on_round is not None:
                 on_round(one)

@@ -39,15 +39,15 @@ class Live(ipywidgets.VBox):
     Args:
         children: the live parts, from top to bottom.
         static: makes the HTML that is kept in the notebook and shown where widgets do not run.
-        plain: makes the text that is shown where HTML is not, either.
+        plain: makes the text that is shown where HTML is not, either. Both are empty for mere controls.
     """
 
     def __init__(
         self,
         children: Sequence[ipywidgets.Widget],
         *,
-        static: Callable[[], str],
-        plain: Callable[[], str],
+        static: Callable[[], str] = str,
+        plain: Callable[[], str] = str,
     ) -> None:
         super().__init__(children, layout=ipywidgets.Layout(max_width="64rem"))
         self._static, self._plain = static, plain

@@ -51,7 +51,7 @@ class Scripted(Watched):
         for slider in (self.gamma, self.cost):
             slider.observe(self._changed, "value")
         mark = ipywidgets.HTML(badge("simulated", "what would this script cost?"))
-        return Live([mark, self.gamma, self.cost, self.message], static=lambda: "", plain=lambda: "")
+        return Live([mark, self.gamma, self.cost, self.message])
 
     def _changed(self, _: dict[str, Any]) -> None:
         with self.message.showing_errors():

@@ -118,12 +118,12 @@ def stream(
     """
     _check(generation, baseline)
     decode = decode or _numbers
-    spans = _Spans(decode, generation.rounds)
+    spans = _Spans(decode).of(generation.rounds)
     return Stream(
         kind="simulated" if generation.simulated else "measured",
         note=origin(generation),
         prompt=_prompt(generation.prompt_tokens, decode),
-        spans=tuple(spans.all()),
+        spans=tuple(spans),
         rounds=tuple(
             _round(number, one, generation.simulated)
             for number, one in enumerate(generation.rounds, start=1)
@@ -133,7 +133,7 @@ def stream(
             for count in range(len(generation.rounds) + 1)
         ),
         seconds=() if generation.simulated else tuple(one.seconds.total for one in generation.rounds),
-        traced=any(span.p for span in spans.all()),
+        traced=any(span.p for span in spans),
         remarks=tuple(remarks),
     )
 
@@ -158,19 +158,17 @@ def in_lines(text: str) -> str:
 class _Spans:
     """The tokens of all rounds; text is completed across rounds, since a character may span them."""
 
-    def __init__(self, decode: Decode, rounds: Sequence[Round]) -> None:
+    def __init__(self, decode: Decode) -> None:
         self._decode = decode
         self._transcript = Transcript(decode)
-        self._rounds = rounds
-        self._made: list[Span] = []
 
-    def all(self) -> list[Span]:
-        if not self._made:
-            for index, one in enumerate(self._rounds):
-                self._made += [self._drafted(index, position) for position in one.positions]
-                if one.closing is not None:
-                    self._made.append(self._closing(index, one, one.closing))
-        return self._made
+    def of(self, rounds: Sequence[Round]) -> list[Span]:
+        made: list[Span] = []
+        for index, one in enumerate(rounds):
+            made += [self._drafted(index, position) for position in one.positions]
+            if one.closing is not None:
+                made.append(self._closing(index, one, one.closing))
+        return made
 
     def _drafted(self, index: int, position: Position) -> Span:
         text = self._emit(position.token) if position.accepted else self._alone(position.token)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import ipywidgets
-from tqdm.auto import tqdm
 
+from specdec_lab.decoding import to_the_end
 from specdec_lab.pretrained import Pair
-from specdec_lab.records import Generation
+from specdec_lab.records import Generation, Round
 from specdec_lab.sampling import Sampling
 from specdec_lab.text import decoder
 from specdec_lab.widgets.live import Live, Message
@@ -33,7 +33,9 @@ DRAFTERS = {
 }
 PAUSE = 0.01
 """Seconds between two rounds of a re-run, in which the kernel does what else it is asked for."""
-Steps = Generator[int, None, tuple[Generation, Generation]]
+WARM_UP = 4
+"""Tokens that come before what is measured and are thrown away."""
+Steps = Generator[Round, None, tuple[Generation, Generation]]
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ class Settings:
     chat: bool
     max_new_tokens: int
     seed: int
+
+    @property
+    def tokens(self) -> int:
+        """How many come out at most, of both runs and their warm-ups."""
+        return 2 * (WARM_UP + self.max_new_tokens)
 
     def __post_init__(self) -> None:
         if not isinstance(self.prompt, str) or not self.prompt.strip():
@@ -63,7 +70,7 @@ def steps(pair: Pair, settings: Settings) -> Steps:
     A few tokens of each come first and are thrown away: neither is to pay for what happens only once.
 
     Yields:
-        The tokens that a round emitted.
+        Every round, those of the warm-up as well.
 
     Returns:
         The speculative run and the plain one, both with their distributions.
@@ -76,26 +83,12 @@ def steps(pair: Pair, settings: Settings) -> Steps:
         "seed": settings.seed,
         "trace": True,
     }
-    for warm_up in (drafter, None):
-        for _ in pair.stepwise(settings.prompt, drafter=warm_up, max_new_tokens=4, **options):
-            yield 0
-    made = []
     for one in (drafter, None):
-        run = pair.stepwise(
-            settings.prompt, drafter=one, max_new_tokens=settings.max_new_tokens, **options
-        )
-        made.append((yield from _counted(run)))
-    return made[0], made[1]
-
-
-def _counted(run: Generator[Any, None, Generation]) -> Generator[int, None, Generation]:
-    while True:
-        try:
-            one = next(run)
-        except StopIteration as end:
-            made: Generation = end.value
-            return made
-        yield len(one.tokens)
+        yield from pair.stepwise(settings.prompt, drafter=one, max_new_tokens=WARM_UP, **options)
+    options["max_new_tokens"] = settings.max_new_tokens
+    drafted = yield from pair.stepwise(settings.prompt, drafter=drafter, **options)
+    plain = yield from pair.stepwise(settings.prompt, drafter=None, **options)
+    return drafted, plain
 
 
 class Workbench(Watched):
@@ -112,19 +105,8 @@ class Workbench(Watched):
         self.decode = decoder(pair.tokenizer)
         self._task: asyncio.Task[None] | None = None
         self._cancelled = False
-        self._take(settings, self._run_at_once(settings))
-
-    def _run_at_once(self, settings: Settings) -> tuple[Generation, Generation]:
-        run = steps(self.pair, settings)
-        total = 2 * settings.max_new_tokens
-        with tqdm(total=total, unit="token", desc="with drafts, then without", leave=False) as bar:
-            while True:
-                try:
-                    bar.update(next(run))
-                except StopIteration as end:
-                    bar.total = bar.n
-                    made: tuple[Generation, Generation] = end.value
-                    return made
+        run = steps(pair, settings)
+        self._take(settings, to_the_end(run, settings.tokens, label="with drafts, then without"))
 
     def _take(self, settings: Settings, made: tuple[Generation, Generation]) -> None:
         self.settings = settings
@@ -157,14 +139,14 @@ class Workbench(Watched):
         for row in rows:
             if isinstance(row, ipywidgets.HBox):
                 row.layout.flex_flow = "row wrap"
-        return Live(rows, static=lambda: "", plain=lambda: "")
+        return Live(rows)
 
     def _clicked(self, _: ipywidgets.Button) -> None:
         with self._message.showing_errors():
             wanted = {name: box.value for name, box in self._inputs.items() if name != "examples"}
             settings = Settings(**wanted)
             self._cancelled = False
-            self._busy(True, 2 * settings.max_new_tokens)
+            self._busy(True, settings.tokens)
             self._task = asyncio.get_running_loop().create_task(self._run_again(settings))
 
     def _stop(self) -> None:
@@ -179,7 +161,7 @@ class Workbench(Watched):
         self._message.say("Decoding, a round at a time: first with drafts, then without.")
         while not self._cancelled:
             try:
-                self._bar.value += next(run)
+                self._bar.value += len(next(run).tokens)
             except StopIteration as end:
                 self._take(settings, end.value)
                 self._show_again()
