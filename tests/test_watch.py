@@ -8,7 +8,9 @@ import pytest
 import torch
 from helpers import tiny_model
 from test_pretrained import tokenizer
+from tqdm import tqdm
 
+from specdec_lab import decoding
 from specdec_lab.draft_model import new_draft
 from specdec_lab.language_model import HFCausalLM
 from specdec_lab.pretrained import Pair
@@ -186,3 +188,18 @@ def test_a_finished_run_is_shown_as_it_is():
 def test_bad_arguments_are_named(pair, arguments, named):
     with pytest.raises(ValueError, match=re.escape(named)):
         watch(**{"what": pair, "prompt": "w1"} | arguments)
+
+
+def test_the_bar_counts_tokens_and_ends_where_the_run_does(pair, monkeypatch):
+    bars = []
+
+    class Bar(tqdm):
+        def __init__(self, **options):
+            super().__init__(**options)
+            bars.append(self)
+
+    monkeypatch.setattr(decoding, "tqdm", Bar)
+    run = pair.stepwise("w1 w2", gamma=3, max_new_tokens=8, end_ids=[])
+    made = decoding.to_the_end(run, total=20, label="a run")
+    (bar,) = bars
+    assert (bar.n, bar.total) == (len(made.tokens), len(made.tokens)) == (8, 8)
